@@ -71,6 +71,8 @@ class AnswerLoop {
   [[nodiscard]] bool has_grammar() const { return sampler_->grammar() != nullptr; }
   /// Precomputes the grammar's token mask for the next draw().
   void prepare_mask(WorkWatch* watch) { sampler_->prepare_mask(watch); }
+  /// True if a round is drawn and not settled.
+  [[nodiscard]] bool is_open() const { return is_open_; }
   /// True if the round produced a token.
   [[nodiscard]] bool has_token() const { return outcome_ == HeldTokens::Drawn::Taken; }
   [[nodiscard]] Token token() const { return token_; }

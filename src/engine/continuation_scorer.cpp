@@ -95,8 +95,10 @@ void ContinuationScorer::note_row(std::span<const float> row, const Group& group
 
 std::shared_ptr<ContinuationScorer::Branch> ContinuationScorer::branch_of(const Group& group) {
   IdleSequences::Entry& from = group.from == nullptr ? text_ : group.from->idle;
-  std::shared_ptr<Branch> branch = engine_.with_sequence(
-      from, [&] { return std::make_shared<Branch>(engine_, from.sequence->fork()); });
+  std::shared_ptr<Branch> branch = engine_.with_sequence(from, [&] {
+    from.sequence->claim_ahead();
+    return std::make_shared<Branch>(engine_, from.sequence->fork());
+  });
   branch->sequence.append(
       tokens_at(group.last - 1)
           .subspan(static_cast<size_t>(group.begin), static_cast<size_t>(group.end - group.begin)));

@@ -29,6 +29,9 @@ class DrawnLogprobs {
   [[nodiscard]] bool are_wanted() const { return wanted_; }
   void reserve(uint64_t num_tokens) {
     if (!wanted_) return;
+    staged_.reserve(logprobs_.size());
+    staged_tops_.reserve(num_top_);
+    staged_top_logprobs_.reserve(num_top_);
     kept_.reserve(num_tokens * logprobs_.size());
     kept_tops_.reserve(num_tokens * num_top_);
     kept_top_logprobs_.reserve(num_tokens * num_top_);
@@ -39,6 +42,25 @@ class DrawnLogprobs {
     if (!wanted_) return;
     tokens_[0] = token;
     logprobs_of(logits, tokens_, logprobs_, tops_, top_logprobs_);
+  }
+  /// Sets the noted values aside, to be kept by keep_staged(). On the drawing thread.
+  void stage() {
+    if (!wanted_) return;
+    staged_.insert(staged_.end(), logprobs_.begin(), logprobs_.end());
+    staged_tops_.insert(staged_tops_.end(), tops_.begin(), tops_.end());
+    staged_top_logprobs_.insert(staged_top_logprobs_.end(), top_logprobs_.begin(),
+                                top_logprobs_.end());
+  }
+  /// Keeps the values set aside as those of the next tokens.
+  void keep_staged() {
+    if (!wanted_) return;
+    kept_.insert(kept_.end(), staged_.begin(), staged_.end());
+    kept_tops_.insert(kept_tops_.end(), staged_tops_.begin(), staged_tops_.end());
+    kept_top_logprobs_.insert(kept_top_logprobs_.end(), staged_top_logprobs_.begin(),
+                              staged_top_logprobs_.end());
+    staged_.clear();
+    staged_tops_.clear();
+    staged_top_logprobs_.clear();
   }
   /// Keeps the noted values as those of the next token.
   void keep() {
@@ -120,6 +142,9 @@ class DrawnLogprobs {
   std::vector<float> logprobs_;
   std::vector<Token> tops_;  // [num_top]
   std::vector<float> top_logprobs_;
+  std::vector<float> staged_;
+  std::vector<Token> staged_tops_;
+  std::vector<float> staged_top_logprobs_;
   std::vector<float> kept_;       // [tokens drawn, tokens_]
   std::vector<Token> kept_tops_;  // [tokens drawn, num_top]
   std::vector<float> kept_top_logprobs_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/process_id.h"
+#include "engine/text_drafter.h"
 #include "model/placed_executable.h"
 
 namespace tenon {
@@ -46,7 +47,12 @@ Engine::State::State(const Model& model, const EngineOptions& options, const Cac
     : scheduler(scheduler_options(model, options)),
       memory(model, options, pools),
       tuner(options.decode_stretch, step_tokens_of(model, options), options.max_stall_ns),
-      step_limit(step_tokens_of(model, options)) {}
+      step_limit(step_tokens_of(model, options)) {
+  const uint32_t most = step_limit;
+  guesses.reserve(most);
+  guess_values.reserve(most);
+  num_guesses.reserve(most);
+}
 
 Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
     : model_(std::move(model)),
@@ -109,6 +115,7 @@ uint64_t Engine::run(std::span<const BatchItem> items) {
     wait_until(lock, wake, &request, UINT64_MAX, [&request] { return request.ended; });
     // A request preempted meanwhile may have found its own blocks again.
     num_computed -= std::min(num_computed, request.num_reused);
+    if (items[i].num_guessed != nullptr) *items[i].num_guessed = request.num_guessed;
   }
   for (const Request& request : requests) {
     if (request.failure) std::rethrow_exception(request.failure);
@@ -128,6 +135,9 @@ void Engine::enqueue(State& state, Request& request, const BatchItem& item) {
   request.idle = item.idle != nullptr || item.control == nullptr ? item.idle : &item.control->idle;
   request.deadline_ns = item.deadline_ns;
   request.priority = item.priority;
+  request.guesses = item.guesses;
+  request.guessed_by = item.guessed_by;
+  request.guess_logits = item.guess_logits;
   request.num_left = item.end - std::min(item.end, item.sequence->cached());
   if (request.num_left == 0) {
     request.ended = true;
@@ -346,6 +356,7 @@ void Engine::submit(const std::shared_ptr<Generation>& generation) {
   State& state = *lock;
   state.memory.idle().remove(added.control->idle);
   // The logits after the last token are needed, so it is computed, again if necessary.
+  sequence.claim_ahead();
   if (sequence.num_pending() == 0) sequence.forget_cached(sequence.size() - 1);
   added.end = sequence.size();
   added.num_left = sequence.num_pending();
@@ -426,6 +437,37 @@ ReuseReport Engine::report(const Generation& generation) const {
     report.miss = {generation.lost.cause, report.reused_tokens};
   }
   return report;
+}
+
+Engine::DraftReport Engine::draft_report(const Generation& generation) const {
+  const Lock lock(state_);
+  const auto most = std::ranges::max_element(generation.accepted_by);
+  const auto source = static_cast<DraftSource>(most - generation.accepted_by.begin());
+  return {generation.num_drafted, generation.num_accepted,
+          generation.accepted_by[static_cast<size_t>(DraftSource::Prediction)],
+          *most > 0 ? source : DraftSource::None};
+}
+
+std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
+                                                    std::span<const Token> prediction) const {
+  const Speculation mode = options_.speculation;
+  // A device with a queue begins steps before tokens are known, which saves more than guesses.
+  const bool has_queue = steps_.overlap();
+  if (mode == Speculation::Off || (mode == Speculation::Auto && has_queue)) return nullptr;
+  auto speculator = std::make_unique<Speculator>(mode, model_->spec().vocab);
+  const DrafterFactory make_drafter = Lock(state_)->make_drafter;
+  if (make_drafter) {
+    speculator->add(make_drafter());
+    return speculator;
+  }
+  if (!prediction.empty()) speculator->add(std::make_shared<PredictionDrafter>(prediction));
+  speculator->add(std::make_shared<TextDrafter>(context));
+  return speculator;
+}
+
+void Engine::set_drafters(DrafterFactory make_drafter) {
+  const Lock lock(state_);
+  lock->make_drafter = std::move(make_drafter);
 }
 
 void Engine::cancel(Generation& generation) {
@@ -536,8 +578,11 @@ void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_
   PickMemory memory(turn, state.memory, steps_, state.scheduler, state.step_limit);
   std::exception_ptr failure;
   try {
-    for (const Pick& pick : state.scheduler.pick(now_ns, state.step_limit, beside, memory, alone)) {
-      add_to_step(turn, state, step, pick);
+    const std::span<const Pick> picks =
+        state.scheduler.pick(now_ns, state.step_limit, beside, memory, alone);
+    choose_guesses(turn, state, memory, step, picks);
+    for (size_t i = 0; i < picks.size(); ++i) {
+      add_to_step(turn, state, step, picks[i], state.num_guesses[i]);
     }
   } catch (...) {
     failure = std::current_exception();
@@ -559,11 +604,86 @@ void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_
   }
 }
 
+/// Guesses of a request whose next slice is its last token; empty without them.
+std::span<const Token> Engine::guesses_of(const Request& request) {
+  const Sequence& sequence = *request.sequence;
+  const bool is_known = request.drawn_row == Request::kNoRow && request.end == sequence.size();
+  if (request.num_under_way > 0 || !is_known || request.num_left != 1) return {};
+  const Speculator* const speculator = speculator_of(request);
+  if (speculator == nullptr || request.loop == nullptr) return {};
+  return request.generation == nullptr ? request.guesses : speculator->guesses(sequence.size());
+}
+
+const Speculator* Engine::speculator_of(const Request& request) {
+  return request.generation == nullptr ? request.guessed_by : request.generation->speculator.get();
+}
+
+/// Sets the number of guesses of each pick: in the order of their worth, while they pay and free
+/// memory has room.
+void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, const Step& step,
+                            std::span<const Pick> picks) {
+  state.num_guesses.assign(picks.size(), 0);
+  state.guesses.clear();
+  state.guess_values.clear();
+  GuessPricer::Beside beside;
+  uint32_t num_tokens = 0;
+  for (uint32_t i = 0; i < picks.size(); ++i) {
+    const auto& request = static_cast<const Request&>(*picks[i].work);
+    num_tokens += picks[i].num_tokens;
+    (request.is_decode() ? beside.decodes : beside.prompt_tokens) += picks[i].num_tokens;
+    const std::span<const Token> guesses = guesses_of(request);
+    if (guesses.empty()) continue;
+    const Speculator& speculator = *speculator_of(request);
+    for (uint32_t j = 0; j < guesses.size(); ++j) {
+      if (speculator.mode() == Speculation::Forced) {
+        ++state.num_guesses[i];
+      } else {
+        state.guesses.push_back({speculator.values()[j], i, j});
+      }
+    }
+  }
+  if (!state.guesses.empty()) {
+    std::sort(state.guesses.begin(), state.guesses.end(),
+              [](const State::Guess& a, const State::Guess& b) {
+                if (a.value != b.value) return a.value > b.value;
+                return a.pick != b.pick ? a.pick < b.pick : a.index < b.index;
+              });
+    for (const State::Guess& guess : state.guesses) state.guess_values.push_back(guess.value);
+    beside.prompt_token_ns = state.tuner.token_ns();
+    beside.most_ns = static_cast<double>(options_.max_stall_ns);
+    const uint64_t until_ns = on_turn_.of(turn).until_ns;
+    if (until_ns != UINT64_MAX) {
+      const uint64_t now_ns = system_.now_ns();
+      const auto left = static_cast<double>(std::max(until_ns, now_ns + 1) - now_ns);
+      beside.most_ns = beside.most_ns == 0 ? left : std::min(beside.most_ns, left);
+    }
+    const uint32_t chosen = state.pricer.choose(state.guess_values, beside);
+    for (uint32_t i = 0; i < chosen; ++i) ++state.num_guesses[state.guesses[i].pick];
+  }
+  uint32_t room = std::min(state.step_limit, step.max_tokens());
+  room -= std::min(room, num_tokens);
+  for (size_t i = 0; i < picks.size(); ++i) {
+    if (state.num_guesses[i] == 0) continue;
+    auto& request = static_cast<Request&>(*picks[i].work);
+    const uint32_t wanted = std::min(state.num_guesses[i], room);
+    uint32_t count = request.sequence->slice_limit(1 + wanted) - 1;
+    while (count > 0 && !memory.reserve_guesses(request, 1, count)) {
+      count = request.failure ? 0 : count / 2;
+    }
+    state.num_guesses[i] = count;
+    room -= count;
+  }
+}
+
 /// Notes the failure of a request that cannot be added; the others are computed without it.
-void Engine::add_to_step(const Turn& turn, State&, Step& step, const Pick& pick) noexcept {
+void Engine::add_to_step(const Turn& turn, State&, Step& step, const Pick& pick,
+                         uint32_t num_guesses) noexcept {
   auto& request = static_cast<Request&>(*pick.work);
   try {
-    step.add(request, pick.num_tokens);
+    if (request.failure) std::rethrow_exception(std::exchange(request.failure, nullptr));
+    const std::span<const Token> guesses =
+        num_guesses == 0 ? std::span<const Token>() : guesses_of(request).first(num_guesses);
+    step.add(request, pick.num_tokens, guesses);
   } catch (...) {
     Scheduler::take_back(pick);
     steps_.let_go_of(turn, request);
@@ -571,7 +691,7 @@ void Engine::add_to_step(const Turn& turn, State&, Step& step, const Pick& pick)
     request.failure = std::current_exception();
     return;
   }
-  request.sequence->begin(pick.num_tokens);
+  request.sequence->begin(pick.num_tokens + num_guesses);
   request.num_left -= pick.num_tokens;
   request.drawn_row = Request::kNoRow;
   const bool is_first = request.num_under_way++ == 0;
@@ -681,7 +801,12 @@ void Engine::settle(const Turn& turn, State& state, Step& step, uint64_t step_ns
     state.step_limit = std::min(2 * state.step_limit, most);
     const uint32_t prompts = step.num_prompt_tokens();
     const uint32_t decodes = step.num_decodes();
-    if (was_seen) state.tuner.observe(decodes, prompts, step_ns);
+    const uint32_t guesses = step.num_guesses();
+    if (was_seen && prompts == 0) state.pricer.observe(decodes + guesses, step_ns);
+    // A guess costs what a prompt token does.
+    if (was_seen && (prompts > 0 || guesses == 0)) {
+      state.tuner.observe(decodes, prompts + guesses, step_ns);
+    }
     state.metrics.decode_tokens_total += decodes;
     state.metrics.prompt_tokens_total += prompts;
   }
@@ -707,19 +832,69 @@ void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goe
     return end_if_stopped(state, request);  // or it runs again
   }
   const uint64_t before = request.sequence->cached();
-  request.sequence->commit(slice.num_tokens);
+  commit(state, request, slice);
   try {
     state.memory.share_blocks(request, before);
     if (!slice.completes) return;
+    Generation* const generation = request.generation;
+    const bool any = generation != nullptr && hand_out_settled(state, *generation);
     if (slice.draw_failure) return end_now(turn, state, request, std::move(slice.draw_failure));
     // A following step with another token is discarded.
     if (!is_as_drawn) steps_.let_go_of(turn, request);
-    if (slice.is_put_off) return compute_next(state, request);
-    if (request.generation == nullptr) return end_now(turn, state, request, nullptr);
-    take_drawn(turn, state, *request.generation);
+    if (generation == nullptr) {
+      if (slice.is_put_off) return compute_next(state, request);
+      return end_now(turn, state, request, nullptr);
+    }
+    if (any && generation->finish != Finish::None) return end_now(turn, state, request, nullptr);
+    if (slice.is_put_off || !generation->loop->is_open()) {
+      compute_next(state, request);
+    } else {
+      take_drawn(turn, state, *generation);
+    }
+    if (!any || generation->ended) return;
+    generation->control->wake.post();
+    tell_later(state, generation->self);
   } catch (...) {
     end_now(turn, state, request, std::current_exception());
   }
+}
+
+/// Ends the slice in the sequence, with its guesses.
+void Engine::commit(State& state, Request& request, const Slice& slice) {
+  Sequence& sequence = *request.sequence;
+  const auto num_guesses = static_cast<uint32_t>(slice.guesses.size());
+  request.decode_tokens = 1;
+  request.num_guessed = num_guesses;
+  if (num_guesses == 0) return sequence.commit(slice.num_tokens);
+  ++state.metrics.drafts_total;
+  state.metrics.drafted_tokens_total += num_guesses;
+  if (request.generation == nullptr) return sequence.commit_ahead(slice.guesses);
+  Generation& generation = *request.generation;
+  generation.num_drafted += num_guesses;
+  generation.num_accepted += slice.num_right;
+  for (size_t i = 0; i < kDraftSources; ++i) generation.accepted_by[i] += slice.right_by[i];
+  state.metrics.accepted_tokens_total += slice.num_right;
+  Scheduler::charge_more(request, slice.num_right);
+  sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right);
+  // Tokens whose state was dropped come again as one slice.
+  if (!sequence.can_go_back())
+    request.decode_tokens = std::max<uint64_t>(sequence.num_pending(), 1);
+}
+
+/// Hands out what was settled while the step drew. Returns true if there was a piece.
+bool Engine::hand_out_settled(State& state, Generation& generation) {
+  generation.logprobs.keep_staged();
+  uint64_t begin = 0;
+  const std::string_view text = generation.settled_text;
+  for (const Generation::Settled& one : generation.settled) {
+    hand_out(state, generation,
+             {one.token, one.finish, text.substr(begin, one.text_end - begin), true});
+    begin = one.text_end;
+  }
+  const bool any = !generation.settled.empty();
+  generation.settled.clear();
+  generation.settled_text.clear();
+  return any;
 }
 
 void Engine::take_drawn(const Turn& turn, State& state, Generation& generation) {

@@ -16,6 +16,7 @@
 #include "engine/cache_pools.h"
 #include "engine/engine_options.h"
 #include "engine/guarded.h"
+#include "engine/guess_pricer.h"
 #include "engine/idle_sequences.h"
 #include "engine/metrics.h"
 #include "engine/request.h"
@@ -50,6 +51,11 @@ struct BatchItem {
   /// With Outputs::Last: draws from the logits in the step. Null: no draw.
   AnswerLoop* loop = nullptr;
   uint64_t deadline_ns = UINT64_MAX;
+  /// Guesses of the tokens after `end`, made by `guessed_by`; the engine may leave them out.
+  std::span<const Token> guesses{};
+  const Speculator* guessed_by = nullptr;
+  float* guess_logits = nullptr;    ///< [guesses, vocab] logits after each guess
+  uint32_t* num_guessed = nullptr;  ///< [out] number of guesses computed
 };
 
 /// Lets a host's threads drive: `post` schedules one call of task(arg), soon, on any thread.
@@ -145,6 +151,22 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void cancel(Generation& generation);
   /// Cancels the generation and waits until the engine has released it.
   void withdraw(Generation& generation);
+  /// Counts of a generation's guesses.
+  struct DraftReport {
+    uint64_t drafted = 0;
+    uint64_t accepted = 0;
+    uint64_t predicted = 0;                  ///< accepted guesses of its prediction
+    DraftSource source = DraftSource::None;  ///< of most accepted guesses
+  };
+  [[nodiscard]] DraftReport draft_report(const Generation& generation) const;
+  /// Makes the guesses of one text; null without speculation.
+  ///   context     most tokens of the text
+  ///   prediction  the likely answer; may be empty
+  [[nodiscard]] std::unique_ptr<Speculator> make_speculator(
+      uint32_t context, std::span<const Token> prediction) const;
+  /// Replaces the built-in drafters of texts that begin from now on.
+  void set_drafters(DrafterFactory make_drafter);
+
   /// Stops notifying the host; waits for a running notification.
   void silence(Generation& generation);
 
@@ -206,6 +228,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
     Scheduler scheduler;
     RequestMemory memory;
     SliceTuner tuner;
+    GuessPricer pricer;
+    DrafterFactory make_drafter;
+    /// A guess of the step to fill.
+    struct Guess {
+      float value = 0;
+      uint32_t pick = 0;   ///< index
+      uint32_t index = 0;  ///< among the guesses of its request
+    };
+    std::vector<Guess> guesses;         // scratch
+    std::vector<float> guess_values;    // scratch
+    std::vector<uint32_t> num_guesses;  // [picks] scratch
     EngineMetrics metrics;
     uint32_t step_limit;      // tokens; reduced after stopped steps
     bool is_driven = false;   // a thread runs a step
@@ -268,15 +301,22 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void finish_steps(const Turn& turn) noexcept;
   void begin_step(const Turn& turn) noexcept;
   void fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept;
-  void add_to_step(const Turn& turn, State& state, Step& step, const Pick& pick) noexcept;
+  void add_to_step(const Turn& turn, State& state, Step& step, const Pick& pick,
+                   uint32_t num_guesses) noexcept;
+  void choose_guesses(const Turn& turn, State& state, PickMemory& memory, const Step& step,
+                      std::span<const Pick> picks);
   void end_one(State& state, std::exception_ptr failure) noexcept;
   void begin_step_ahead(const Turn& turn) noexcept;
   [[nodiscard]] static bool name_drawn_tokens(State& state, Step& step);
   void watch_clock(const Turn& turn, const Step& step) noexcept;
   void finish_oldest(const Turn& turn) noexcept;
   void settle(const Turn& turn, State& state, Step& step, uint64_t step_ns, bool was_seen);
+  [[nodiscard]] static std::span<const Token> guesses_of(const Request& request);
+  [[nodiscard]] static const Speculator* speculator_of(const Request& request);
+  static void commit(State& state, Request& request, const Slice& slice);
   void settle_slice(const Turn& turn, State& state, Slice& slice, bool goes_again);
   void take_drawn(const Turn& turn, State& state, Generation& generation);
+  [[nodiscard]] bool hand_out_settled(State& state, Generation& generation);
   void hand_out(State& state, Generation& generation, const AnswerPiece& piece);
   static void compute_next(State& state, Request& request);
   void end(State& state, Request& request, std::exception_ptr failure) noexcept;

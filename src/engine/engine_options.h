@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/option_kinds.h"
+#include "engine/drafter.h"
 
 namespace tenon {
 

@@ -50,6 +50,12 @@ constexpr Line kLines[] = {
     {"reused_tokens_total", "counter", "Tokens taken from the prefix index",
      &EngineMetrics::reused_tokens_total},
     {"generated_tokens_total", "counter", "Tokens drawn", &EngineMetrics::generated_tokens_total},
+    {"spec_decode_num_drafts_total", "counter", "Tokens computed with guesses beside them",
+     &EngineMetrics::drafts_total},
+    {"spec_decode_num_draft_tokens_total", "counter", "Guessed tokens computed",
+     &EngineMetrics::drafted_tokens_total},
+    {"spec_decode_num_accepted_tokens_total", "counter",
+     "Guessed tokens that became tokens of requests", &EngineMetrics::accepted_tokens_total},
 };
 
 struct TimeLine {

@@ -1,6 +1,7 @@
 #include "engine/request.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tenon {
 namespace {
@@ -72,6 +73,37 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   sampler.set_token_limit(options.ends.tokens_left);
   loop = &decoding;
   loop->resume(sampler, options.ends, of_session);
+}
+
+void Generation::speculate(std::unique_ptr<Speculator> by) {
+  settled.reserve(Drafter::kMostGuesses + 1);
+  settled_text.reserve((Drafter::kMostGuesses + 1) * kReservedText);
+  speculator = std::move(by);
+}
+
+bool Generation::settle_drawn() {
+  loop->settle(*sequence, [](uint64_t) {});  // has a token: nothing is cut
+  logprobs.stage();
+  bool goes_on = true;
+  while (loop->has_piece()) {
+    const AnswerPiece taken = loop->take_piece();
+    settled_text.append(taken.text);
+    settled.push_back({taken.token, taken.finish, settled_text.size()});
+    goes_on = goes_on && taken.finish == Finish::None;
+  }
+  return goes_on;
+}
+
+void Generation::propose(WorkWatch* watch) noexcept {
+  try {
+    // The row of the last guess draws a token, too.
+    const uint64_t most =
+        std::min<uint64_t>(options.ends.tokens_left, sequence->context() - sequence->size());
+    speculator->propose(sequence->tokens(), sampler.forced_ahead(watch),
+                        most - std::min<uint64_t>(most, 1));
+  } catch (...) {
+    speculator->forget();
+  }
 }
 
 }  // namespace tenon

@@ -2,6 +2,7 @@
 // the engine computes them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include "engine/idle_sequences.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
+#include "engine/speculator.h"
 #include "sampler/sampler.h"
 
 namespace tenon {
@@ -49,6 +51,13 @@ struct Request : Work {
   /// With Outputs::Last: draws from the logits in the step. Null: no draw.
   AnswerLoop* loop = nullptr;
   Generation* generation = nullptr;
+  /// With Outputs::Last and a single token: guesses of the tokens after the text, the speculator
+  /// that made them, and the logits of their rows [guesses, vocab]. For calls; a generation has its
+  /// own guesses.
+  std::span<const Token> guesses{};
+  const Speculator* guessed_by = nullptr;
+  float* guess_logits = nullptr;
+  uint32_t num_guessed = 0;  ///< guesses whose rows were computed
 
   bool ended = false;
   uint32_t num_under_way = 0;  ///< steps under way with a slice of it
@@ -92,6 +101,7 @@ struct GenerationOptions {
   double weight = 1;  ///< share of the client
   EndRules ends;      ///< except min_tokens, which the sampler has
   DrawnLogprobs::Wanted logprobs;
+  std::vector<Token> prediction;  ///< the likely answer: a source of guesses, without effect on it
   /// Called by a thread inside the engine for a token or the end; must not call the engine.
   void (*notify)(void* user) noexcept = nullptr;
   void* user = nullptr;
@@ -122,6 +132,26 @@ class Generation : public Request {
   std::string text;                 ///< text of `tokens`, as released
   std::vector<uint64_t> text_ends;  ///< [tokens] end in `text` of each token's piece
   DrawnLogprobs logprobs;
+  /// Makes guesses; null if there are none.
+  std::unique_ptr<Speculator> speculator;
+  uint64_t num_drafted = 0;                           ///< guesses computed
+  uint64_t num_accepted = 0;                          ///< guesses that became tokens
+  std::array<uint64_t, kDraftSources> accepted_by{};  ///< num_accepted by DraftSource
+  /// Tokens settled while the step draws, which the engine hands out after it.
+  struct Settled {
+    Token token = 0;
+    Finish finish = Finish::None;
+    uint64_t text_end = 0;  ///< in settled_text
+  };
+  std::vector<Settled> settled;
+  std::string settled_text;
+  /// Lets the answer be guessed; call before it is submitted.
+  void speculate(std::unique_ptr<Speculator> by);
+  /// Settles the round that the loop has drawn, on the drawing thread. Returns false if the answer
+  /// ends with it.
+  bool settle_drawn();
+  /// Guesses the tokens after the text.
+  void propose(WorkWatch* watch) noexcept;
   std::string piece;         ///< the text fetched last
   bool has_tail = false;     ///< text after the last token is not fetched yet
   uint64_t num_fetched = 0;  ///< tokens fetched

@@ -210,6 +210,23 @@ WorkMemory::Room PickMemory::reserve(Work& work, uint32_t num_tokens) {
   }
 }
 
+bool PickMemory::reserve_guesses(Request& request, uint32_t num_tokens,
+                                 uint32_t num_guesses) noexcept {
+  Sequence& sequence = *request.sequence;
+  if (!memory_.have_room_for(sequence, uint64_t{num_tokens} + num_guesses)) return false;
+  try {
+    sequence.prepare(num_tokens + num_guesses);
+    return true;
+  } catch (...) {
+  }
+  try {
+    sequence.prepare(num_tokens);
+  } catch (...) {
+    request.failure = std::current_exception();
+  }
+  return false;
+}
+
 void PickMemory::note_being_computed(Request& request, uint32_t num_tokens) {
   Sequence& sequence = *request.sequence;
   const PrefixIndex& index = *memory_.index_;

@@ -72,6 +72,11 @@ class PickMemory final : public WorkMemory {
 
   bool refresh(Work& work) override;
   Room reserve(Work& work, uint32_t num_tokens) override;
+  /// Extends the reservation of a request's next tokens by guesses, from free memory only. Returns
+  /// false, and keeps the reservation, if that has no room. Sets the request's failure if the
+  /// reservation is lost.
+  [[nodiscard]] bool reserve_guesses(Request& request, uint32_t num_tokens,
+                                     uint32_t num_guesses) noexcept;
   uint32_t most_tokens(const Work& work, uint32_t num_tokens) override;
   bool fits(const Work& work) override { return fits_without(work, {}); }
   bool fits_without(const Work& work, std::span<Work* const> others) override;

@@ -318,7 +318,7 @@ void Scheduler::pick_against_the_order() {
 void Scheduler::pick_decodes() {
   decodes_.clear();
   for (Work* work = first_; work != nullptr; work = work->next_) {
-    if (work->num_left == 1) decodes_.push_back(work);
+    if (work->is_decode()) decodes_.push_back(work);
   }
   std::sort(decodes_.begin(), decodes_.end(),
             [](const Work* a, const Work* b) { return goes_before(*a, *b); });
@@ -327,7 +327,12 @@ void Scheduler::pick_decodes() {
     if (work->looked_at_ == num_picks_) continue;  // unseated in this pick
     work->looked_at_ = num_picks_;
     // May have been preempted for another request.
-    if (work->num_left == 1 && may_begin(*work)) try_pick(*work, 1);
+    if (!work->is_decode() || !may_begin(*work)) continue;
+    if (work->num_left == 1) {
+      try_pick(*work, 1);
+    } else if (work->num_left <= room_) {
+      try_pick(*work, memory_->most_tokens(*work, static_cast<uint32_t>(work->num_left)));
+    }
   }
 }
 

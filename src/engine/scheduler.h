@@ -40,6 +40,10 @@ struct Work {
   bool bounded = false;
   /// Tokens to compute before a result. Maintained by the owner.
   uint64_t num_left = 0;
+  /// Tokens that a decode computes: more than one if tokens of the last one are computed again.
+  /// Maintained by the owner.
+  uint64_t decode_tokens = 1;
+  [[nodiscard]] bool is_decode() const { return num_left > 0 && num_left <= decode_tokens; }
 
   enum class Place : uint8_t { Out, Waiting, Running };
   [[nodiscard]] Place place() const { return place_; }
@@ -132,6 +136,10 @@ class Scheduler {
   ///   alone_tokens   most prompt tokens without decodes
   std::span<const Pick> pick(uint64_t now_ns, uint32_t step_tokens, uint32_t beside_tokens,
                              WorkMemory& memory, uint32_t alone_tokens = UINT32_MAX);
+  /// Charges the client for tokens beyond those that were picked.
+  static void charge_more(Work& work, uint64_t num_tokens) noexcept {
+    work.client->served += static_cast<double>(num_tokens) / work.client->weight;
+  }
   /// Refunds the client of a pick that was not computed.
   static void take_back(const Pick& pick) noexcept;
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/drafter.h"
 
 namespace tenon {
 namespace {
@@ -19,6 +20,7 @@ Sequence::Sequence(std::span<const std::shared_ptr<BlockPool>> pools, uint32_t c
                    Hash128 root)
     : context_(context), root_(root) {
   tokens_.reserve(std::min(context, kSequenceTokensReserved));
+  ahead_.reserve(Drafter::kMostGuesses);
   tables_.reserve(pools.size());
   for (const auto& pool : pools) tables_.push_back(CacheTable::create(pool, context));
   find_cross_table();
@@ -51,6 +53,7 @@ Sequence Sequence::fork() const {
   for (const auto& table : tables_) copy.tables_.push_back(table->fork());
   copy.find_cross_table();
   copy.source_ = source_;
+  if (!ahead_.empty()) copy.roll_back();
   return copy;
 }
 
@@ -104,6 +107,7 @@ bool Sequence::drop_spare() noexcept {
 }
 
 void Sequence::lose_block() noexcept {
+  if (!ahead_.empty()) return roll_back();
   if (drop_spare()) return;
   lose(cached_ == 0 ? 0 : (cached_ - 1) / block_tokens() * block_tokens());
 }
@@ -123,6 +127,7 @@ void Sequence::swap(Sequence& other) noexcept {
   tokens_.swap(other.tokens_);
   std::swap(cached_, other.cached_);
   std::swap(begun_, other.begun_);
+  ahead_.swap(other.ahead_);
   std::swap(lost_, other.lost_);
   std::swap(foreign_, other.foreign_);
   tables_.swap(other.tables_);
@@ -143,6 +148,7 @@ void Sequence::trim() noexcept {
 }
 
 void Sequence::prepare(uint32_t count) {
+  ahead_.clear();
   trim();
   try {
     for (const auto& table : tables_) table->prepare(begun_, count);
@@ -153,12 +159,14 @@ void Sequence::prepare(uint32_t count) {
 }
 
 StepSlice Sequence::next_slice(uint32_t num_tokens, uint32_t num_outputs,
-                               std::vector<const uint32_t*>& tables) const {
+                               std::vector<const uint32_t*>& tables,
+                               std::span<const Token> guesses) const {
   tables.clear();
   for (const auto& table : tables_) tables.push_back(table->entries().data());
   return {.text = tokens_,
           .past = begun_,
           .num_tokens = num_tokens,
+          .guesses = guesses,
           .num_outputs = num_outputs,
           .source_size = static_cast<uint32_t>(source().size()),
           .tables = tables};
@@ -172,6 +180,35 @@ void Sequence::commit(uint32_t count) noexcept {
   set_cached(end);
 }
 
+void Sequence::commit_guessed(uint32_t count, uint32_t num_right) noexcept {
+  if (num_right == count || can_go_back()) commit(num_right);
+  roll_back();
+}
+
+bool Sequence::can_go_back() const {
+  return std::ranges::none_of(
+      tables_, [](const auto& table) { return table->pool().options().kind == TENON_CACHE_STATE; });
+}
+
+void Sequence::commit_ahead(std::span<const Token> guesses) noexcept {
+  commit(1);
+  if (guesses.size() > ahead_.capacity()) return roll_back();
+  ahead_.assign(guesses.begin(), guesses.end());
+  begun_ = cached_;
+}
+
+void Sequence::claim_ahead() noexcept {
+  if (ahead_.empty() || cached_ == size()) return;
+  size_t count = 0;
+  while (count < ahead_.size() && cached_ + count < size() &&
+         ahead_[count] == tokens_[cached_ + count]) {
+    ++count;
+  }
+  set_cached(cached_ + count);
+  ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<ptrdiff_t>(count));
+  if (cached_ < size()) roll_back();
+}
+
 void Sequence::set_cached(uint64_t size) noexcept {
   cached_ = size;
   begun_ = std::max(begun_, size);
@@ -180,6 +217,7 @@ void Sequence::set_cached(uint64_t size) noexcept {
 
 void Sequence::roll_back() noexcept {
   begun_ = cached_;
+  ahead_.clear();
   for (const auto& table : tables_) table->truncate(cached_);
 }
 

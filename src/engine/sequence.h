@@ -83,12 +83,25 @@ class Sequence {
   /// The next prepared tokens from begun() on as a step's slice, with rows wanted for the last
   /// `num_outputs`. The token after the text is drawn by the step before.
   ///   tables  [out] arrays that the slice points to
+  ///   guesses  prepared tokens after the end of the text
   [[nodiscard]] StepSlice next_slice(uint32_t num_tokens, uint32_t num_outputs,
-                                     std::vector<const uint32_t*>& tables) const;
+                                     std::vector<const uint32_t*>& tables,
+                                     std::span<const Token> guesses = {}) const;
   /// Marks the next `count` tokens as being in a step.
   void begin(uint32_t count) noexcept { begun_ += count; }
   /// Marks the first `count` tokens under way as computed.
   void commit(uint32_t count) noexcept;
+  /// Ends a slice of `count` tokens and guesses, of which the first `num_right` continue the text,
+  /// and frees what the others computed. A recurrent state holds all tokens of its slice: if a
+  /// guess was wrong it is dropped, and the tokens of the slice are pending again.
+  void commit_guessed(uint32_t count, uint32_t num_right) noexcept;
+  /// True if the sequence can continue from any of its last positions.
+  [[nodiscard]] bool can_go_back() const;
+  /// Ends a slice whose first token ends the text, and keeps what was computed for the guesses
+  /// after it: tokens appended later claim it. Requires can_go_back().
+  void commit_ahead(std::span<const Token> guesses) noexcept;
+  /// Marks pending tokens as computed that were guessed; drops what other tokens contradict.
+  void claim_ahead() noexcept;
   /// Discards the tokens under way and frees their blocks.
   void roll_back() noexcept;
   /// Moves blocks to free slabs for other groups. Throws the device's errors.
@@ -130,7 +143,8 @@ class Sequence {
   std::vector<Hash128> keys_;  // keys of the first full blocks, computed on demand
   std::vector<Token> tokens_;
   uint64_t cached_ = 0;
-  uint64_t begun_ = 0;  // at least cached_
+  uint64_t begun_ = 0;        // at least cached_
+  std::vector<Token> ahead_;  // guesses computed at positions from cached_ on
   Lost lost_;
   uint64_t foreign_ = 0;
   std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]

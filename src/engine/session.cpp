@@ -79,7 +79,10 @@ Session::~Session() {
 }
 
 uint64_t Session::num_pending() {
-  return engine_->with_sequence(*control_, [this] { return sequence_.num_pending(); });
+  return engine_->with_sequence(*control_, [this] {
+    sequence_.claim_ahead();
+    return sequence_.num_pending();
+  });
 }
 
 void Session::check_tokens(std::span<const Token> tokens) const {
@@ -172,10 +175,25 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   const bool generated = last_is_generated_ && num_pending() == 1;
   uint64_t num_computed = 0;
   logits_position_ = kNoLogits;
+  forget_ahead();
   try {
-    num_computed = engine_->run(BatchItem{
-        &sequence_, begin, end, outputs, logits, control_->cancel.word(), control_.get(), nullptr,
-        options_.priority, options_.client, options_.weight, loop, deadline_ns_});
+    BatchItem item{&sequence_,      begin,           end,
+                   outputs,         logits,          control_->cancel.word(),
+                   control_.get(),  nullptr,         options_.priority,
+                   options_.client, options_.weight, loop,
+                   deadline_ns_};
+    if (generated && loop != nullptr) propose();
+    uint32_t num_guessed = 0;
+    if (speculator_ != nullptr && generated && loop != nullptr) {
+      item.guesses = speculator_->guesses(end);
+      item.guessed_by = speculator_.get();
+      item.guess_logits = reinterpret_cast<float*>(ahead_logits_.data());
+      item.num_guessed = &num_guessed;
+    }
+    num_computed = engine_->run(item);
+    ahead_.assign(item.guesses.begin(), item.guesses.begin() + num_guessed);
+    ahead_from_ = end;
+    stats_.drafted_tokens += num_guessed;
   } catch (const Error& error) {
     if (error.code() == Code::Cancelled) check_cancelled();
     throw;
@@ -185,12 +203,54 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
   (generated ? stats_.decode_ns : stats_.prefill_ns) += elapsed;
 }
 
+/// Guesses the tokens after the text, as many as the block of its last token holds: an idle session
+/// holds no block for guesses.
+void Session::propose() {
+  if (speculator_ == nullptr) {
+    if (has_tried_to_guess_) return;
+    has_tried_to_guess_ = true;
+    // A recurrent state that has read a guess cannot go back while the session waits.
+    if (!sequence_.can_go_back()) return;
+    speculator_ = engine_->make_speculator(context(), {});
+    if (speculator_ == nullptr) return;
+    ahead_logits_ = Buffer(model().options().system,
+                           Drafter::kMostGuesses * vocab() * sizeof(float), "logits of guesses");
+    ahead_.reserve(Drafter::kMostGuesses);
+  }
+  const uint64_t block_tokens = sequence_.block_tokens();
+  const uint64_t in_block = block_tokens - 1 - (sequence_.size() - 1) % block_tokens;
+  const uint64_t room = context() - sequence_.size();
+  try {
+    speculator_->propose(sequence_.tokens(), {},
+                         std::min(in_block, room - std::min<uint64_t>(room, 1)));
+  } catch (...) {
+    speculator_->forget();
+  }
+}
+
+/// Takes the logits after the text from those of the latest guesses, if these became the text.
+void Session::take_ahead() {
+  if (ahead_.empty()) return;
+  const std::span<const Token> text = sequence_.tokens();
+  const uint64_t count = text.size() - std::min<uint64_t>(text.size(), ahead_from_);
+  if (count == 0 || count > ahead_.size()) return;
+  if (!std::ranges::equal(text.subspan(ahead_from_), std::span(ahead_).first(count))) {
+    return forget_ahead();
+  }
+  const auto* rows = reinterpret_cast<const float*>(ahead_logits_.data());
+  std::memcpy(logits_row(), rows + (count - 1) * vocab(), vocab() * sizeof(float));
+  logits_position_ = text.size();
+  ++stats_.accepted_tokens;
+  ++stats_.decode_tokens;
+}
+
 void Session::require_logits(AnswerLoop* loop) {
   check_cancelled();
   if (sequence_.size() == 0) fail(Code::State, "session: there are no tokens yet");
   if (has_logits()) return;
   // After a rewind all tokens may be cached without logits: the last token is computed again.
   engine_->with_sequence(*control_, [this] {
+    sequence_.claim_ahead();
     if (sequence_.num_pending() == 0) sequence_.forget_cached(sequence_.size() - 1);
   });
   compute_pending({}, loop);
@@ -247,12 +307,14 @@ void Session::draw() {
   CancelWatch watch(control_->cancel, sequence_);
   // Tokens forced by a grammar gather and are computed in one slice before a draw.
   if (sequence_.size() > 0 && loop_.force(sequence_, &watch)) return;
+  if (!has_logits()) take_ahead();
   if (!has_logits()) return require_logits(&loop_);
   loop_.draw({logits_row(), vocab()}, sequence_, &watch);
 }
 
 void Session::cut(uint64_t size) {
   if (logits_position_ != kNoLogits && size < logits_position_) logits_position_ = kNoLogits;
+  if (size < ahead_from_) forget_ahead();
   engine_->with_sequence(*control_, [&] { sequence_.truncate(size); });
 }
 
@@ -282,6 +344,7 @@ std::span<const float> Session::drawn_logits() {
     // Tokens drawn ahead have overwritten the logits: computes them again.
     const uint64_t end = position() - 1;
     engine_->with_sequence(*control_, [&] {
+      sequence_.claim_ahead();
       if (sequence_.cached() >= end) sequence_.forget_cached(end - 1);
     });
     compute(end, end, Outputs::Last, logits_row());
@@ -350,7 +413,11 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
       std::make_shared<Generation>(sequence_, answer_, control_, sampler, options, vocab());
   settle_seed(generation->sampler);
   generation->seed = *latest_seed_;
+  if (auto speculator = engine_->make_speculator(context(), options.prediction)) {
+    generation->speculate(std::move(speculator));
+  }
   logits_position_ = kNoLogits;
+  forget_ahead();
   last_is_generated_ = true;
   // Stored before it is queued, so that no request outlives its session.
   const auto before = std::exchange(generation_, generation);
@@ -376,6 +443,7 @@ std::unique_ptr<Session> Session::fork() {
   copy->answer_ = answer_;
   copy->latest_seed_ = latest_seed_;
   engine_->with_sequences(*control_, *copy->control_, [&] {
+    sequence_.claim_ahead();
     Sequence text = sequence_.fork();
     copy->sequence_.swap(text);
   });

@@ -28,6 +28,8 @@ struct SessionStats {
   uint64_t decode_tokens = 0;   ///< tokens computed as decodes, while generating
   uint64_t prefill_ns = 0;
   uint64_t decode_ns = 0;
+  uint64_t drafted_tokens = 0;   ///< guesses computed in calls
+  uint64_t accepted_tokens = 0;  ///< guesses that became tokens
 };
 
 /// Use from one thread at a time: a concurrent call, or a call from a callback of this session,
@@ -166,13 +168,21 @@ class Session {
   [[nodiscard]] uint64_t num_pending();
   [[nodiscard]] bool has_logits() const { return logits_position_ == sequence_.size(); }
   void require_logits(AnswerLoop* loop = nullptr);
+  void propose();
+  void take_ahead();
+  void forget_ahead() noexcept { ahead_.clear(); }
   [[nodiscard]] uint64_t vocab() const { return model().spec().vocab; }
   [[nodiscard]] float* logits_row() const { return reinterpret_cast<float*>(logits_.data()); }
 
   std::shared_ptr<Engine> engine_;
   Sequence sequence_;
-  Buffer logits_;                         // [vocab] f32
-  uint64_t logits_position_ = kNoLogits;  // tokens before the logits
+  Buffer logits_;                           // [vocab] f32
+  uint64_t logits_position_ = kNoLogits;    // tokens before the logits
+  std::unique_ptr<Speculator> speculator_;  // of calls; null before the first decode
+  std::vector<Token> ahead_;                // guesses whose rows are in ahead_logits_
+  uint64_t ahead_from_ = 0;                 // tokens before ahead_
+  bool has_tried_to_guess_ = false;
+  Buffer ahead_logits_;  // [guesses, vocab] f32, after each guess
   SessionStats stats_;
   AnswerText answer_;
   std::optional<uint64_t> latest_seed_;

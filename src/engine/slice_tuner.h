@@ -50,6 +50,9 @@ class SliceTuner {
     return std::min(static_cast<uint32_t>(fits), step_tokens_);
   }
 
+  /// Time per prompt token in nanoseconds; 0 before any measurement.
+  [[nodiscard]] double token_ns() const { return token_ns_; }
+
   /// Prompt tokens that may go beside decodes.
   [[nodiscard]] uint32_t beside_tokens() const {
     if (decode_ns_ == 0 || token_ns_ == 0) return std::min(kFirst, step_tokens_);

@@ -390,6 +390,7 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
   std::swap(answer_, restored->answer_);
   latest_seed_ = seed;
   logits_position_ = kNoLogits;
+  forget_ahead();
   last_is_generated_ = false;
 }
 

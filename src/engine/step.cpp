@@ -68,17 +68,20 @@ void Step::clear() noexcept {
   stop_.clear();
 }
 
-void Step::add(Request& request, uint32_t num_tokens) {
+void Step::add(Request& request, uint32_t num_tokens, std::span<const Token> guesses) {
   const uint64_t past = request.sequence->begun();
-  const uint32_t num_outputs = request.num_outputs(num_tokens);
+  const uint32_t num_outputs =
+      request.num_outputs(num_tokens) + static_cast<uint32_t>(guesses.size());
   Slice slice;
   slice.request = &request;
   slice.past = past;
   slice.num_tokens = num_tokens;
+  slice.guesses = guesses;
+  slice.is_decode = num_tokens <= request.decode_tokens;
   slice.num_outputs = num_outputs;
   slice.first_output = runner_.num_outputs();
   slice.completes = past + num_tokens == request.end;
-  StepSlice text = request.sequence->next_slice(num_tokens, num_outputs, tables_);
+  StepSlice text = request.sequence->next_slice(num_tokens, num_outputs, tables_, guesses);
   text.drawn_row = request.drawn_row;
   runner_.add(text);
   slices_.push_back(slice);
@@ -109,13 +112,20 @@ void Step::note_failure() noexcept {
 
 uint32_t Step::num_prompt_tokens() const {
   uint32_t count = 0;
-  for (const Slice& slice : slices_) count += slice.num_tokens == 1 ? 0 : slice.num_tokens;
+  for (const Slice& slice : slices_) count += slice.is_decode ? 0 : slice.num_tokens;
   return count;
 }
 
 uint32_t Step::num_decodes() const {
-  return static_cast<uint32_t>(std::ranges::count(
-      slices_, uint32_t{1}, [](const Slice& slice) { return slice.num_tokens; }));
+  uint32_t count = 0;
+  for (const Slice& slice : slices_) count += slice.is_decode ? slice.num_tokens : 0;
+  return count;
+}
+
+uint32_t Step::num_guesses() const {
+  uint32_t count = 0;
+  for (const Slice& slice : slices_) count += static_cast<uint32_t>(slice.guesses.size());
+  return count;
 }
 
 // ---- Running a step -----------------------------------------------------------------------------
@@ -131,7 +141,8 @@ bool Step::binds_logits() const {
 float* Step::rows_for(uint32_t num_rows) {
   // A single request's logits go straight to their destination: the request cannot end before the
   // step.
-  if (is_alone_ && slices_.size() == 1 && slices_[0].request->logits != nullptr) {
+  if (is_alone_ && slices_.size() == 1 && slices_[0].request->logits != nullptr &&
+      slices_[0].guesses.empty()) {
     return slices_[0].request->logits_at(slices_[0].past, vocab_);
   }
   const uint64_t needed = num_rows * vocab_ * sizeof(float);
@@ -217,12 +228,17 @@ void Step::hand_out_logits() {
     if (slice.request->logits == nullptr) continue;
     float* to = slice.request->logits_at(slice.past, vocab_);
     const float* from = rows_ + slice.first_output * vocab_;
-    if (to != from) std::memcpy(to, from, slice.num_outputs * vocab_ * sizeof(float));
+    const size_t num_guesses = slice.guesses.size();
+    const size_t num_rows = slice.num_outputs - num_guesses;
+    if (to != from) std::memcpy(to, from, num_rows * vocab_ * sizeof(float));
+    if (num_guesses == 0) continue;
+    std::memcpy(slice.request->guess_logits, from + num_rows * vocab_,
+                num_guesses * vocab_ * sizeof(float));
   }
 }
 
-std::span<const float> Step::row_of(const Slice& slice) const {
-  return {rows_ + slice.first_output * vocab_, vocab_};
+std::span<const float> Step::row_of(const Slice& slice, uint32_t row) const {
+  return {rows_ + (slice.first_output + row) * vocab_, vocab_};
 }
 
 bool Step::has_ended() const {
@@ -273,6 +289,11 @@ void Step::fix_places() {
 /// draws from the largest logits, or from the whole row if those do not suffice.
 void Step::plan_draw(Slice& slice) {
   Request& request = *slice.request;
+  if (!slice.guesses.empty()) {
+    // The host draws row after row, since each draw decides whether the next row is used.
+    if (!has_logits_) plan_row(slice);
+    return;
+  }
   tenon_draw draw{};
   const size_t num_biases = biases_.size();
   const bool on_device = request.loop->describe_draw(*request.sequence, vocab_, draw, biases_);
@@ -311,14 +332,16 @@ bool Step::plan_candidates(Slice& slice) {
 
 void Step::plan_row(Slice& slice) {
   if (rows_ == nullptr) rows_ = rows_for(runner_.num_outputs());
-  tenon_draw row{};
-  row.kind = TENON_DRAW_ROW;
-  row.row = slice.first_output;
-  row.drawn = &drawn_.emplace_back();
-  row.logits = rows_ + slice.first_output * vocab_;
-  draws_.push_back(row);
+  for (uint32_t i = slice.first_output; i < slice.first_output + slice.num_outputs; ++i) {
+    tenon_draw row{};
+    row.kind = TENON_DRAW_ROW;
+    row.row = i;
+    row.drawn = &drawn_.emplace_back();
+    row.logits = rows_ + i * vocab_;
+    draws_.push_back(row);
+    ++num_rows_;
+  }
   slice.has_row = true;
-  ++num_rows_;
 }
 
 void Step::prepare_masks() noexcept {
@@ -356,23 +379,46 @@ bool Step::draw_listed(Slice& slice, WorkWatch& watch) {
   return slice.request->loop->draw_listed(listed, *slice.request->sequence, &watch);
 }
 
+/// Draws from one row of a slice. Returns false if the row is missing.
+bool Step::draw_round(Slice& slice, uint32_t row, WorkWatch& watch) {
+  Request& request = *slice.request;
+  if (!take_drawn(slice, watch)) {
+    if (has_logits_ || slice.has_row) {
+      request.loop->draw(row_of(slice, row), *request.sequence, &watch);
+    } else if (!draw_listed(slice, watch)) {
+      slice.lacks_row = true;
+      return false;
+    }
+  }
+  if (slice.guesses.empty()) request.note_drawn(slice.is_as_drawn());
+  if (request.generation != nullptr && request.generation->logprobs.are_wanted() &&
+      request.loop->has_token()) {
+    request.generation->logprobs.note(row_of(slice, row), request.loop->token());
+  }
+  return true;
+}
+
+/// Draws row after row while the draws are the guesses: each draw has the text, the penalties and
+/// the grammar of the tokens before it, as without guesses.
 void Step::draw(Slice& slice) noexcept {
   Request& request = *slice.request;
+  Generation* generation = request.generation;
   try {
     DrawWatch watch(request, long_draws_, system_, stop_.word());
-    if (!take_drawn(slice, watch)) {
-      if (has_logits_ || slice.has_row) {
-        request.loop->draw(row_of(slice), *request.sequence, &watch);
-      } else if (!draw_listed(slice, watch)) {
-        slice.lacks_row = true;
-        return;
-      }
+    if (generation == nullptr || generation->speculator == nullptr) {
+      (void)draw_round(slice, 0, watch);
+      return;
     }
-    request.note_drawn(slice.is_as_drawn());
-    if (request.generation != nullptr && request.generation->logprobs.are_wanted() &&
-        request.loop->has_token()) {
-      request.generation->logprobs.note(row_of(slice), request.loop->token());
+    for (uint32_t row = 0;; ++row) {
+      if (!draw_round(slice, row, watch)) return;
+      if (!request.loop->has_token()) return;  // a banned text: the engine cuts the text back
+      const Token drawn = request.loop->token();
+      if (!generation->settle_drawn()) return;
+      if (row == slice.guesses.size() || drawn != slice.guesses[row]) break;
+      slice.num_right = row + 1;
+      ++slice.right_by[static_cast<size_t>(generation->speculator->sources()[row])];
     }
+    generation->propose(&watch);
   } catch (const DrawWatch::PutOff&) {
     slice.is_put_off = true;
   } catch (...) {

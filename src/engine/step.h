@@ -2,6 +2,7 @@
 // drawn tokens. The engine chooses slices and settles requests.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -20,7 +21,12 @@ namespace tenon {
 struct Slice {
   Request* request = nullptr;  ///< null after the request left the running step
   uint64_t past = 0;           ///< positions before the slice
-  uint32_t num_tokens = 0;
+  uint32_t num_tokens = 0;     ///< without guesses
+  /// Guessed tokens after the last one, [num_guesses]; their rows follow its row.
+  std::span<const Token> guesses{};
+  uint32_t num_right = 0;                         ///< guesses that were drawn
+  std::array<uint8_t, kDraftSources> right_by{};  ///< num_right by DraftSource
+  bool is_decode = false;
   uint32_t num_outputs = 0;
   uint32_t first_output = 0;            ///< row in the step
   bool completes = false;               ///< completes what the request waits for
@@ -57,7 +63,8 @@ class Step {
   void clear() noexcept;
   /// Adds the next tokens of a request whose sequence is prepared for them. A token past the end of
   /// the text is drawn by the step before.
-  void add(Request& request, uint32_t num_tokens);
+  ///   guesses  tokens after the text, prepared like the others; must outlive the step
+  void add(Request& request, uint32_t num_tokens, std::span<const Token> guesses = {});
 
   /// Submits the step to the device.
   ///   after  ticket of the step before, if that is under way
@@ -89,6 +96,7 @@ class Step {
   [[nodiscard]] uint32_t max_tokens() const { return runner_.max_tokens(); }
   [[nodiscard]] uint32_t num_prompt_tokens() const;
   [[nodiscard]] uint32_t num_decodes() const;
+  [[nodiscard]] uint32_t num_guesses() const;
   /// Rows of logits that the device returned to the host.
   [[nodiscard]] uint32_t num_rows() const { return num_rows_; }
 
@@ -108,8 +116,9 @@ class Step {
   void fix_places();
   void wait_for_device();
   void hand_out_logits();
-  [[nodiscard]] std::span<const float> row_of(const Slice& slice) const;
+  [[nodiscard]] std::span<const float> row_of(const Slice& slice, uint32_t row = 0) const;
   void draw(Slice& slice) noexcept;
+  [[nodiscard]] bool draw_round(Slice& slice, uint32_t row, WorkWatch& watch);
   void check_drawn(const tenon_drawn& drawn) const;
   [[nodiscard]] bool take_drawn(Slice& slice, WorkWatch& watch);
   [[nodiscard]] bool draw_listed(Slice& slice, WorkWatch& watch);

@@ -49,11 +49,14 @@ void ProgramRunner::add(const StepSlice& slice) {
          slice.text.size());
   }
   const uint32_t first = num_tokens();
-  const uint32_t count = slice.num_tokens;
+  const auto num_guesses = static_cast<uint32_t>(slice.guesses.size());
+  const uint32_t count = slice.num_tokens + num_guesses;
   const auto past = static_cast<uint32_t>(slice.past);
   const bool is_drawn = past == slice.text.size();  // the token is drawn by the step before
-  if (count == 0 || count > max_tokens() - first || slice.num_outputs > count ||
-      (is_drawn ? count > 1 : count > slice.text.size() - past)) {
+  const uint64_t num_known = slice.text.size() - past;
+  if (slice.num_tokens == 0 || count > max_tokens() - first || slice.num_outputs > count ||
+      (is_drawn ? count > 1 : slice.num_tokens > num_known) ||
+      (num_guesses > 0 && slice.num_tokens != num_known)) {
     fail(Code::Internal, "step: {} tokens and {} outputs do not fit after {} of {}", count,
          slice.num_outputs, first, max_tokens());
   }
@@ -61,8 +64,9 @@ void ProgramRunner::add(const StepSlice& slice) {
     tokens_.push_back(-1 - static_cast<int32_t>(slice.drawn_row));
     names_drawn_ = true;
   } else {
-    const auto pending = slice.text.subspan(past, count);
+    const auto pending = slice.text.subspan(past, slice.num_tokens);
     tokens_.insert(tokens_.end(), pending.begin(), pending.end());
+    tokens_.insert(tokens_.end(), slice.guesses.begin(), slice.guesses.end());
   }
   // All parts of a text token's position are equal.
   for (uint32_t i = 0; i < count; ++i) {

@@ -23,7 +23,9 @@ struct StepSlice {
   std::span<const Token> text;  ///< known tokens from position 0 on
   uint64_t past = 0;            ///< positions before the step
   uint32_t num_tokens = 0;      ///< at least 1; exactly 1 if the text ends at `past`
-  uint32_t num_outputs = 0;     ///< rows wanted, of the last tokens
+  /// Guessed tokens after the first `num_tokens`, which end the text then.
+  std::span<const Token> guesses{};
+  uint32_t num_outputs = 0;  ///< rows wanted, of the last tokens and guesses
   /// If the text ends at `past`: output row of the previous step whose draw is the token.
   uint32_t drawn_row = 0;
   uint32_t source_size = 0;  ///< positions in CROSS groups

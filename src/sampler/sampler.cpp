@@ -273,6 +273,12 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkW
   return token;
 }
 
+std::span<const int32_t> Sampler::forced_ahead(WorkWatch* watch) {
+  if (grammar_ == nullptr) return {};
+  const Watched watched(grammar_.get(), watch);
+  return grammar_->forced_ahead();
+}
+
 void Sampler::prepare_mask(WorkWatch* watch) {
   if (grammar_ == nullptr) return;
   const Watched watched(grammar_.get(), watch);

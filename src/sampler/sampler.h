@@ -103,6 +103,10 @@ class Sampler {
   std::optional<int32_t> forced(std::span<const int32_t> forbidden = {},
                                 WorkWatch* watch = nullptr);
 
+  /// Tokens that forced() would give one after another if nothing forbids them, the next one last;
+  /// leaves all draws as they are. Valid until the next call.
+  [[nodiscard]] std::span<const int32_t> forced_ahead(WorkWatch* watch);
+
   /// Draws the next token.
   ///   logits     [vocab] f32, finite, or -inf for masked tokens
   ///   history    [any] previous tokens, oldest first, for the penalties

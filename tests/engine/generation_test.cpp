@@ -145,7 +145,9 @@ struct Threads {
 
 TEST_F(Generations, AreDrivenByAnExecutor) {
   Threads threads;
-  const auto engine = make();
+  EngineOptions options_of_engine = unbounded_engine();
+  options_of_engine.speculation = Speculation::Off;  // a piece per step
+  const auto engine = make(options_of_engine);
   engine->set_executor({&Threads::post, &threads, nullptr});
   Session session(engine);
   session.append(make_tokens(40));

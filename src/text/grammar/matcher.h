@@ -74,6 +74,10 @@ class GrammarMatcher {
   /// Next token of a stretch without a choice, as the tokenizer spells it; empty if the next token
   /// must be drawn. The end of a stretch is drawn, since a token may extend beyond it.
   [[nodiscard]] std::optional<Token> forced_token();
+  /// The rest of that stretch, the next token last; empty if the next token must be drawn.
+  [[nodiscard]] std::span<const Token> forced_ahead() {
+    return forced_token() ? std::span<const Token>(forced_) : std::span<const Token>();
+  }
   /// Drops the rest of the stretch, so that it is drawn.
   void drop_forced() { forced_.clear(); }
   [[nodiscard]] const grammar::TokenSet& tokens() const { return masks_->tokens(); }

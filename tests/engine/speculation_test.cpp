@@ -1,0 +1,418 @@
+// Guesses change no answer: for any drafter, sampler, cache and company, tokens, texts,
+// log-probabilities and ends have the bits of an engine without speculation.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/base/faulty_system.h"
+#include "tests/engine/answers.h"
+#include "tests/engine/delayed_model.h"
+#include "tests/engine/random_tiny.h"
+#include "tests/engine/tiny_kinds.h"
+
+namespace tenon {
+namespace {
+
+/// How a drafter behaves that knows the answer.
+enum class Temper {
+  Perfect,
+  Wrong,       ///< never right
+  WrongLater,  ///< right for a changing number of tokens
+  Outside,     ///< then tokens outside the vocabulary
+  Boundless,   ///< claims to have written more than it was given room for
+  Throwing,
+};
+constexpr Temper kTempers[] = {Temper::Perfect, Temper::Wrong,     Temper::WrongLater,
+                               Temper::Outside, Temper::Boundless, Temper::Throwing};
+
+using Texts = std::vector<std::vector<Token>>;
+
+class KnowingDrafter final : public Drafter {
+ public:
+  KnowingDrafter(Temper temper, std::shared_ptr<const Texts> texts)
+      : temper_(temper), texts_(std::move(texts)) {}
+  size_t propose(std::span<const Token> text, std::span<Token> tokens,
+                 std::span<float> probabilities) override {
+    ++calls_;
+    if (temper_ == Temper::Throwing && calls_ % 3 == 0) throw Error(Code::Internal, "no guess");
+    const std::vector<Token>* known = nullptr;
+    for (const auto& one : *texts_) {
+      const bool begins =
+          one.size() > text.size() && std::equal(text.begin(), text.end(), one.begin());
+      if (begins) known = &one;
+    }
+    if (known == nullptr) return 0;
+    const size_t count = std::min(tokens.size(), known->size() - text.size());
+    const size_t right = temper_ == Temper::Wrong                                      ? 0
+                         : temper_ == Temper::WrongLater || temper_ == Temper::Outside ? calls_ % 5
+                                                                                       : count;
+    for (size_t i = 0; i < count; ++i) {
+      const Token token = (*known)[text.size() + i];
+      tokens[i] = i < right ? token : (token + 1) % 200;
+      if (i >= right && temper_ == Temper::Outside) {
+        tokens[i] = calls_ % 2 == 0 ? -1 : std::numeric_limits<Token>::max();
+      }
+      probabilities[i] =
+          temper_ == Temper::Boundless ? std::numeric_limits<float>::quiet_NaN() : 0.9F;
+    }
+    return temper_ == Temper::Boundless ? 1000 : count;
+  }
+
+ private:
+  Temper temper_;
+  std::shared_ptr<const Texts> texts_;
+  size_t calls_ = 0;
+};
+
+struct Subject {
+  const char* name;
+  std::shared_ptr<const Model> (*load)();
+  bool overlaps = false;
+};
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+std::shared_ptr<const Model> load_cached(TinyModel tiny, CacheType type) {
+  ModelOptions options;
+  options.slice = 64;
+  options.threads = 1;  // steps of few rows: threads would mostly wait for each other
+  options.cache_type = type;
+  return load_tiny(tiny, std::move(options));
+}
+std::shared_ptr<const Model> load_with_slice(TinyModel tiny) {
+  return load_cached(std::move(tiny), CacheType::F16);
+}
+
+const Subject kSubjects[] = {
+    {"full", [] { return load_with_slice({}); }},
+    {"window", [] { return load_with_slice(tiny_window()); }},
+    {"eightBits", [] { return load_cached({}, CacheType::Int8); }},
+    {"fourBits", [] { return load_cached(tiny_window(), CacheType::Q4); }},
+    {"latent", [] { return load_random_tiny("deepseek2", 64, 1); }},
+    {"pools", [] { return load_random_tiny("deepseek4", 64, 1); }},
+    {"state", [] { return load_random_tiny("mamba2", 64, 1); }},
+    {"mixed", [] { return load_random_tiny("qwen3next", 64, 1); }},
+    {"queue", [] { return load_delayed({}, {.slice = 64}); }, true},
+};
+
+constexpr uint64_t kAnswer = 40;
+
+EngineOptions with(Speculation speculation) {
+  EngineOptions options = unbounded_engine();
+  options.prefix_cache = true;
+  options.state_checkpoint_tokens = 64;
+  options.speculation = speculation;
+  return options;
+}
+
+struct Asked {
+  WholeAnswer answer;
+  std::vector<Token> text;
+  bool operator==(const Asked&) const = default;
+};
+
+/// Answers of one engine to all ways at once.
+std::vector<Asked> ask_all(const std::shared_ptr<Engine>& engine, uint64_t* drafted = nullptr) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::shared_ptr<Generation>> generations;
+  uint32_t number = 0;
+  for (const Way& way : ways()) {
+    auto& session = *sessions.emplace_back(std::make_unique<Session>(engine, SessionOptions{256}));
+    session.append(make_tokens(28 + number, 1 + number % 3, 200));
+    Sampler sampler;
+    sampler.set("seed", int64_t{number});
+    GenerationOptions options = limits(kAnswer + number);
+    way.set(sampler, options, engine->model());
+    // Every second one, since log-probabilities take other ways.
+    options.logprobs.of_drawn = options.logprobs.of_drawn || number % 2 == 0;
+    ++number;
+    generations.push_back(session.submit(sampler, options));
+  }
+  std::vector<Asked> all;
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    Asked asked{whole_answer(*engine, *generations[i]), {}};
+    asked.text.assign(sessions[i]->tokens().begin(), sessions[i]->tokens().end());
+    all.push_back(std::move(asked));
+    if (drafted != nullptr) *drafted += engine->draft_report(*generations[i]).drafted;
+  }
+  return all;
+}
+
+std::shared_ptr<Texts> texts_of(const std::vector<Asked>& all) {
+  auto texts = std::make_shared<Texts>();
+  for (const Asked& one : all) texts->push_back(one.text);
+  return texts;
+}
+
+class Guesses : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override { model_ = GetParam().load(); }
+  std::shared_ptr<const Model> model_;
+};
+
+TEST_P(Guesses, ChangeNoAnswerOfRequests) {
+  const std::vector<Asked> expected = ask_all(Engine::create(model_, with(Speculation::Off)));
+  const auto texts = texts_of(expected);
+  for (const Temper temper : kTempers) {
+    const auto engine = Engine::create(model_, with(Speculation::Forced));
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(temper, texts); });
+    uint64_t drafted = 0;
+    const std::vector<Asked> answers = ask_all(engine, &drafted);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(answers[i].answer, expected[i].answer)
+          << ways()[i].name << ", drafter " << static_cast<int>(temper);
+      EXPECT_EQ(answers[i].text, expected[i].text) << ways()[i].name;
+    }
+    const EngineMetrics metrics = engine->metrics();
+    EXPECT_GT(drafted, 0U);
+    // Steps begun ahead have no guesses.
+    if (temper == Temper::Perfect && !GetParam().overlaps) {
+      EXPECT_GT(metrics.accepted_tokens_total, metrics.generated_tokens_total / 2);
+    }
+    // Grammars leave no choice at times.
+    if (temper == Temper::Wrong) {
+      EXPECT_LT(metrics.accepted_tokens_total, metrics.generated_tokens_total / 8);
+    }
+  }
+}
+
+TEST_P(Guesses, OfTheTextItselfChangeNoAnswer) {
+  const std::vector<Asked> expected = ask_all(Engine::create(model_, with(Speculation::Off)));
+  EXPECT_EQ(ask_all(Engine::create(model_, with(Speculation::Forced))), expected);
+  EXPECT_EQ(ask_all(Engine::create(model_, with(Speculation::Auto))), expected);
+}
+
+/// A session's answer piece by piece, with its text forked, saved, rewound and gone on with.
+struct Talk {
+  std::vector<Token> tokens;
+  std::string text;
+  std::vector<float> logits;
+  bool operator==(const Talk&) const = default;
+};
+
+Talk talk(const std::shared_ptr<Engine>& engine, const Way& way, SessionStats* stats = nullptr) {
+  Session session(engine, SessionOptions{256});
+  session.append(make_tokens(30, 2, 200));
+  Talk heard;
+  const auto speak = [&](Session& one, uint64_t count, uint64_t seed) {
+    Sampler sampler;
+    sampler.set("seed", static_cast<int64_t>(seed));
+    GenerationOptions options = limits(count);
+    way.set(sampler, options, engine->model());
+    EndRules rules = options.ends;
+    rules.tokens_left = count;
+    for (uint64_t i = 0; i < count; ++i) {
+      const Session::Piece piece = one.next_piece(sampler, rules);
+      if (piece.token >= 0) heard.tokens.push_back(piece.token);
+      heard.text += piece.text;
+      if (i % 5 == 0 && one.has_drawn_logits()) {
+        const std::span<const float> row = one.drawn_logits();
+        heard.logits.insert(heard.logits.end(), row.begin(), row.begin() + 8);
+      }
+      if (piece.finish != Finish::None) break;
+    }
+  };
+  speak(session, 20, 1);
+  const auto fork = session.fork();
+  std::vector<std::byte> saved;
+  session.save([&saved](std::span<const std::byte> part) {
+    saved.insert(saved.end(), part.begin(), part.end());
+  });
+  speak(session, 9, 2);
+  speak(*fork, 9, 3);
+  session.rewind(std::min<uint64_t>(session.position(), 37));
+  session.append(make_tokens(2, 9, 200));
+  speak(session, 12, 4);
+  Session restored(engine, SessionOptions{256});
+  restored.restore(*ByteSource::from_memory(saved, "snapshot"));
+  speak(restored, 9, 5);
+  if (stats != nullptr) *stats = session.stats();
+  const std::span<const float> last = session.logits();
+  heard.logits.insert(heard.logits.end(), last.begin(), last.end());
+  // A request goes on where calls stopped.
+  const auto generation = session.submit(greedy_sampler(), limits(10));
+  heard.text += whole_answer(*engine, *generation).text;
+  heard.tokens.insert(heard.tokens.end(), session.tokens().begin(), session.tokens().end());
+  return heard;
+}
+
+/// Every token of each text that a talk goes through.
+class EchoDrafter final : public Drafter {
+ public:
+  EchoDrafter(std::shared_ptr<const std::vector<Token>> heard, size_t wrong)
+      : heard_(std::move(heard)), wrong_(wrong) {}
+  size_t propose(std::span<const Token> text, std::span<Token> tokens,
+                 std::span<float> probabilities) override {
+    // The tokens after the latest place where the last three stand.
+    for (size_t end = heard_->size() - 1; end > 3; --end) {
+      if (!std::equal(text.end() - 3, text.end(),
+                      heard_->begin() + static_cast<ptrdiff_t>(end) - 3)) {
+        continue;
+      }
+      const size_t count = std::min(tokens.size(), heard_->size() - end);
+      for (size_t i = 0; i < count; ++i) {
+        tokens[i] = (*heard_)[end + i] + (wrong_ > 0 && (end + i) % wrong_ == 0 ? 1 : 0);
+        probabilities[i] = 0.9F;
+      }
+      return count;
+    }
+    return 0;
+  }
+
+ private:
+  std::shared_ptr<const std::vector<Token>> heard_;
+  size_t wrong_;
+};
+
+TEST_P(Guesses, ChangeNoAnswerOfSessions) {
+  for (const Way& way : ways()) {
+    const Talk expected = talk(Engine::create(model_, with(Speculation::Off)), way);
+    const auto heard = std::make_shared<std::vector<Token>>(expected.tokens);
+    for (const size_t wrong : {0U, 1U, 4U}) {
+      const auto engine = Engine::create(model_, with(Speculation::Forced));
+      engine->set_drafters([&] { return std::make_shared<EchoDrafter>(heard, wrong); });
+      SessionStats stats;
+      const Talk got = talk(engine, way, &stats);
+      EXPECT_EQ(got.tokens, expected.tokens) << way.name << ", wrong " << wrong;
+      EXPECT_EQ(got.text, expected.text) << way.name;
+      EXPECT_TRUE(same_bits(got.logits, expected.logits)) << way.name;
+      const std::string_view kind = GetParam().name;
+      if (kind == "state" || kind == "mixed") {
+        EXPECT_EQ(stats.drafted_tokens, 0U) << "states do not go back while a session waits";
+      } else if (wrong == 0 && std::string_view(way.name) == "Greedy") {
+        EXPECT_GT(stats.accepted_tokens, 0U) << way.name;
+      }
+    }
+  }
+}
+
+TEST_P(Guesses, EndWithACancelledOrFailedRequest) {
+  const std::vector<Asked> expected = ask_all(Engine::create(model_, with(Speculation::Off)));
+  const auto texts = texts_of(expected);
+  const auto engine = Engine::create(model_, with(Speculation::Forced));
+  engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::WrongLater, texts); });
+  for (const uint64_t cut : {1U, 3U, 7U}) {
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(28, 1, 200));
+    const auto generation = session.submit(greedy_sampler(), limits(kAnswer));
+    for (uint64_t i = 0; i < cut; ++i) {
+      ASSERT_TRUE(engine->wait(*generation, UINT64_MAX));
+      (void)engine->fetch(*generation);
+    }
+    engine->cancel(*generation);
+    std::vector<Token> all;
+    try {
+      (void)whole_answer(*engine, *generation);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::Cancelled);
+    }
+    // Goes on with the answer where it was cut.
+    const uint64_t size = session.position();
+    ASSERT_GT(size, 28U);
+    (void)generate(session, 10);
+    const std::vector<Token>& text = expected[0].text;
+    EXPECT_TRUE(std::equal(session.tokens().begin(), session.tokens().end(), text.begin()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Guesses, testing::ValuesIn(kSubjects),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+/// Runs requests in a cache that their texts fill.
+EngineMetrics run_in_little_memory(Speculation speculation, Temper temper) {
+  static const std::shared_ptr<const Model> model = load_with_slice({});
+  EngineOptions options = with(speculation);
+  // Fewer blocks than the idle sessions fill.
+  options.cache_bytes = 24 * Engine::create(model)->pools().front()->block_bytes();
+  const auto engine = Engine::create(model, options);
+  auto texts = std::make_shared<Texts>();
+  {
+    const auto off = Engine::create(model, with(Speculation::Off));
+    for (uint32_t i = 0; i < 3; ++i) {
+      Session session(off, SessionOptions{256});
+      session.append(make_tokens(60, 20 + i, 200));
+      (void)whole_answer(*off, *session.submit(greedy_sampler(), limits(70)));
+      texts->emplace_back(session.tokens().begin(), session.tokens().end());
+    }
+  }
+  engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(temper, texts); });
+  // Fills the prefix index and leaves idle sessions.
+  std::vector<std::unique_ptr<Session>> idle;
+  for (uint32_t i = 0; i < 12; ++i) {
+    auto& session = *idle.emplace_back(std::make_unique<Session>(engine, SessionOptions{256}));
+    session.append(make_tokens(100, 40 + i, 200));
+    session.prefill();
+  }
+  for (uint32_t i = 0; i < 3; ++i) {
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(60, 20 + i, 200));
+    const WholeAnswer answer = whole_answer(*engine, *session.submit(greedy_sampler(), limits(70)));
+    EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), (*texts)[i].begin() + 60));
+    EXPECT_LE(engine->metrics().kv_held_bytes, options.cache_bytes);
+  }
+  return engine->metrics();
+}
+
+TEST(GuessMemory, EvictsAndPreemptsNothing) {
+  const EngineMetrics off = run_in_little_memory(Speculation::Off, Temper::Wrong);
+  ASSERT_GT(off.prefix_evicted_total + off.idle_blocks_taken_total, 0U) << "memory is short";
+  const EngineMetrics wrong = run_in_little_memory(Speculation::Forced, Temper::Wrong);
+  EXPECT_GT(wrong.drafted_tokens_total, 0U);
+  EXPECT_EQ(wrong.accepted_tokens_total, 0U);
+  EXPECT_EQ(wrong.prefix_evicted_total, off.prefix_evicted_total);
+  EXPECT_EQ(wrong.idle_blocks_taken_total, off.idle_blocks_taken_total);
+  EXPECT_EQ(wrong.preempted_total, off.preempted_total);
+  const EngineMetrics right = run_in_little_memory(Speculation::Forced, Temper::Perfect);
+  EXPECT_GT(right.accepted_tokens_total, 100U);
+  EXPECT_LE(right.prefix_evicted_total, off.prefix_evicted_total);
+  EXPECT_EQ(right.preempted_total, off.preempted_total);
+}
+
+// ---- What is computed ---------------------------------------------------------------------------
+
+/// Steps take the time of the rows that they compute, by a clock of their own.
+uint64_t rows_of(Temper temper, uint64_t count, EngineMetrics& metrics) {
+  const auto model = load_with_slice({});
+  auto texts = std::make_shared<Texts>();
+  const auto ask = [&](const std::shared_ptr<Engine>& engine) {
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(20, 7, 200));
+    (void)whole_answer(*engine, *session.submit(greedy_sampler(), limits(count)));
+    if (texts->empty()) texts->emplace_back(session.tokens().begin(), session.tokens().end());
+  };
+  ask(Engine::create(model, with(Speculation::Off)));
+  const auto engine = Engine::create(model, with(Speculation::Auto));
+  engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(temper, texts); });
+  ask(engine);
+  metrics = engine->metrics();
+  return metrics.decode_tokens_total + metrics.drafted_tokens_total;
+}
+
+TEST(GuessControl, AUselessDrafterCostsFewRows) {
+  EngineMetrics metrics;
+  const uint64_t rows = rows_of(Temper::Wrong, 230, metrics);
+  // Wrong ones are checked without being computed once they have been wrong.
+  EXPECT_LE(metrics.drafted_tokens_total, 12U);
+  EXPECT_LE(rows, 230U + 12U);
+}
+
+TEST(GuessControl, ForcedGuessesSaveSteps) {
+  const std::vector<Way>& all = ways();
+  const auto model = load_with_slice({});
+  const auto off = Engine::create(model, with(Speculation::Off));
+  const std::vector<Asked> expected = ask_all(off);
+  const auto engine = Engine::create(model, with(Speculation::Forced));
+  engine->set_drafters([texts = texts_of(expected)] {
+    return std::make_shared<KnowingDrafter>(Temper::Perfect, texts);
+  });
+  EXPECT_EQ(ask_all(engine), expected);
+  EXPECT_LT(engine->metrics().steps_total, off->metrics().steps_total / 2) << all.size();
+}
+
+}  // namespace
+}  // namespace tenon
