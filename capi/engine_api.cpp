@@ -45,6 +45,9 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   out.decode_tokens = metrics.decode_tokens_total;
   out.reused_tokens = metrics.reused_tokens_total;
   out.generated_tokens = metrics.generated_tokens_total;
+  out.drafts = metrics.drafts_total;
+  out.drafted_tokens = metrics.drafted_tokens_total;
+  out.accepted_tokens = metrics.accepted_tokens_total;
   out.step_seconds = metrics.step_seconds_total;
   out.schedule_seconds = metrics.schedule_seconds_total;
   out.idle_blocks_taken = metrics.idle_blocks_taken_total;

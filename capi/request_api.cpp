@@ -34,6 +34,8 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   options.ends.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
   options.logprobs = {(given.flags & TENON_LOGPROBS) != 0, given.num_top,
                       array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens")};
+  const auto prediction = array_in(given.prediction, given.num_prediction, "prediction");
+  options.prediction.assign(prediction.begin(), prediction.end());
   return options;
 }
 
@@ -160,6 +162,11 @@ tenon_status tenon_request_get_stats(tenon_request* request, tenon_request_stats
     out.prompt_tokens = report.prompt_tokens;
     out.reused_tokens = report.reused_tokens;
     out.miss_position = report.miss.position;
+    const auto drafts = asked.engine->draft_report(*asked.generation);
+    out.drafted_tokens = drafts.drafted;
+    out.accepted_tokens = drafts.accepted;
+    out.drafter = static_cast<int32_t>(drafts.source);
+    out.predicted_tokens = drafts.predicted;
     struct_out(out, stats, "tenon_request_stats");
   });
 }

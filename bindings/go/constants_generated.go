@@ -173,6 +173,16 @@ const (
 	ReuseOtherSalt = 3
 	// it was computed for another cache: TENON_RESTORE_TEXT
 	ReuseCacheType = 4
+	// no guess became a token
+	DrafterNone = 0
+	// text that a grammar leaves no choice about
+	DrafterGrammar = 1
+	// repetitions in the text
+	DrafterText = 2
+	// the submission's prediction
+	DrafterPrediction = 3
+	// Sources of guessed tokens.
+	DrafterOther = 4
 	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	HistogramCounts = 17
 	// a JSON Schema, draft 2020-12: the text is a valid document

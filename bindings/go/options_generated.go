@@ -338,6 +338,8 @@ type EngineOptions struct {
 	StateCheckpoints Opt[int]
 	// Tokens between two checkpoints; the end of each prompt gets one more.
 	StateCheckpointTokens Opt[int]
+	// Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay by measured times, "off" never, "forced" always.
+	Speculation Opt[string]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
 	Extra map[string]any
@@ -379,6 +381,9 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 	}
 	if o.StateCheckpointTokens.isSet {
 		set("state_checkpoint_tokens", o.StateCheckpointTokens.value)
+	}
+	if o.Speculation.isSet {
+		set("speculation", o.Speculation.value)
 	}
 	applyExtra(o.Extra, set)
 }

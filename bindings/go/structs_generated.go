@@ -397,9 +397,11 @@ type cSubmission struct {
 	reserved         uint32
 	logprobTokens    unsafe.Pointer
 	numLogprobTokens uint64
+	prediction       unsafe.Pointer
+	numPrediction    uint64
 }
 
-var _ [136]byte = [unsafe.Sizeof(cSubmission{})]byte{}
+var _ [152]byte = [unsafe.Sizeof(cSubmission{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cSubmission{}.flags)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cSubmission{}.text)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cSubmission{}.textLength)]byte{}
@@ -419,20 +421,32 @@ var _ [112]byte = [unsafe.Offsetof(cSubmission{}.numTop)]byte{}
 var _ [116]byte = [unsafe.Offsetof(cSubmission{}.reserved)]byte{}
 var _ [120]byte = [unsafe.Offsetof(cSubmission{}.logprobTokens)]byte{}
 var _ [128]byte = [unsafe.Offsetof(cSubmission{}.numLogprobTokens)]byte{}
+var _ [136]byte = [unsafe.Offsetof(cSubmission{}.prediction)]byte{}
+var _ [144]byte = [unsafe.Offsetof(cSubmission{}.numPrediction)]byte{}
 
 type cRequestStats struct {
-	structSize   uint32
-	reuseMiss    int32
-	promptTokens uint64
-	reusedTokens uint64
-	missPosition uint64
+	structSize      uint32
+	reuseMiss       int32
+	promptTokens    uint64
+	reusedTokens    uint64
+	missPosition    uint64
+	draftedTokens   uint64
+	acceptedTokens  uint64
+	drafter         int32
+	reserved        uint32
+	predictedTokens uint64
 }
 
-var _ [32]byte = [unsafe.Sizeof(cRequestStats{})]byte{}
+var _ [64]byte = [unsafe.Sizeof(cRequestStats{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cRequestStats{}.reuseMiss)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cRequestStats{}.promptTokens)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cRequestStats{}.reusedTokens)]byte{}
 var _ [24]byte = [unsafe.Offsetof(cRequestStats{}.missPosition)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cRequestStats{}.draftedTokens)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cRequestStats{}.acceptedTokens)]byte{}
+var _ [48]byte = [unsafe.Offsetof(cRequestStats{}.drafter)]byte{}
+var _ [52]byte = [unsafe.Offsetof(cRequestStats{}.reserved)]byte{}
+var _ [56]byte = [unsafe.Offsetof(cRequestStats{}.predictedTokens)]byte{}
 
 type cEngineStats struct {
 	structSize        uint32
@@ -468,9 +482,12 @@ type cEngineStats struct {
 	tokenGapSeconds   float64
 	requestSeconds    float64
 	queueRoom         uint64
+	drafts            uint64
+	draftedTokens     uint64
+	acceptedTokens    uint64
 }
 
-var _ [640]byte = [unsafe.Sizeof(cEngineStats{})]byte{}
+var _ [664]byte = [unsafe.Sizeof(cEngineStats{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cEngineStats{}.reserved)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cEngineStats{}.waiting)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cEngineStats{}.waitingTokens)]byte{}
@@ -503,6 +520,9 @@ var _ [608]byte = [unsafe.Offsetof(cEngineStats{}.firstTokenSeconds)]byte{}
 var _ [616]byte = [unsafe.Offsetof(cEngineStats{}.tokenGapSeconds)]byte{}
 var _ [624]byte = [unsafe.Offsetof(cEngineStats{}.requestSeconds)]byte{}
 var _ [632]byte = [unsafe.Offsetof(cEngineStats{}.queueRoom)]byte{}
+var _ [640]byte = [unsafe.Offsetof(cEngineStats{}.drafts)]byte{}
+var _ [648]byte = [unsafe.Offsetof(cEngineStats{}.draftedTokens)]byte{}
+var _ [656]byte = [unsafe.Offsetof(cEngineStats{}.acceptedTokens)]byte{}
 
 type cChatDelta struct {
 	structSize uint32
@@ -1086,14 +1106,26 @@ type RequestStats struct {
 	ReusedTokens uint64
 	// with a miss: the first position not cached
 	MissPosition uint64
+	// guesses computed beside the next token. Since 0.1
+	DraftedTokens uint64
+	// guesses that became tokens of the answer
+	AcceptedTokens uint64
+	// TENON_DRAFTER_*: source of most of these
+	Drafter int32
+	// part of accepted_tokens that came from the prediction
+	PredictedTokens uint64
 }
 
 func (c *cRequestStats) value() RequestStats {
 	return RequestStats{
-		ReuseMiss:    c.reuseMiss,
-		PromptTokens: c.promptTokens,
-		ReusedTokens: c.reusedTokens,
-		MissPosition: c.missPosition,
+		ReuseMiss:       c.reuseMiss,
+		PromptTokens:    c.promptTokens,
+		ReusedTokens:    c.reusedTokens,
+		MissPosition:    c.missPosition,
+		DraftedTokens:   c.draftedTokens,
+		AcceptedTokens:  c.acceptedTokens,
+		Drafter:         c.drafter,
+		PredictedTokens: c.predictedTokens,
 	}
 }
 
@@ -1149,6 +1181,12 @@ type EngineStats struct {
 	RequestSeconds    float64
 	// requests that the queue still accepts; 0: the next is BUSY. Since 0.1
 	QueueRoom uint64
+	// tokens computed with guesses beside them. Since 0.1
+	Drafts uint64
+	// guesses computed
+	DraftedTokens uint64
+	// guesses that became tokens of requests
+	AcceptedTokens uint64
 }
 
 func (c *cEngineStats) value() EngineStats {
@@ -1184,6 +1222,9 @@ func (c *cEngineStats) value() EngineStats {
 		TokenGapSeconds:   c.tokenGapSeconds,
 		RequestSeconds:    c.requestSeconds,
 		QueueRoom:         c.queueRoom,
+		Drafts:            c.drafts,
+		DraftedTokens:     c.draftedTokens,
+		AcceptedTokens:    c.acceptedTokens,
 	}
 }
 

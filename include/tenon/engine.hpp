@@ -35,6 +35,7 @@ struct Submission {
   std::optional<int32_t> priority{};  ///< higher runs first
   std::optional<std::string_view> client{};
   double weight = 0;
+  std::span<const Token> prediction{};  ///< the likely answer: changes the speed, nothing else
   tenon_notify_callback notify = nullptr;
   void* user = nullptr;
 };
@@ -92,7 +93,7 @@ class Request {
 
   void cancel() noexcept { (void)tenon_request_cancel(get()); }
 
-  /// How much of the prompt was reused, and why no more.
+  /// How much of the prompt was reused, and why no more; guessed tokens.
   [[nodiscard]] tenon_request_stats stats() const {
     tenon_request_stats stats{};
     stats.struct_size = sizeof stats;
@@ -117,6 +118,8 @@ inline Request submit(Session& session, const Submission& what) {
   raw.flags = flags_of({what.add_special, what.parse_special}) |
               (what.ignore_end ? TENON_IGNORE_END : 0u) | (what.logprobs ? TENON_LOGPROBS : 0u);
   raw.num_top = what.num_top;
+  raw.prediction = what.prediction.data();
+  raw.num_prediction = what.prediction.size();
   raw.logprob_tokens = what.logprob_tokens.data();
   raw.num_logprob_tokens = what.logprob_tokens.size();
   raw.text = what.text.data();

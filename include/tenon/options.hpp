@@ -136,6 +136,9 @@ struct EngineOptions {
   std::optional<int64_t> state_checkpoints{};
   /// Tokens between two checkpoints; the end of each prompt gets one more.
   std::optional<int64_t> state_checkpoint_tokens{};
+  /// Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay
+  /// by measured times, "off" never, "forced" always. One of auto, off, forced.
+  std::optional<std::string> speculation{};
   // generated: end
   ExtraOptions extra{};
 };
@@ -306,6 +309,7 @@ class Options {
     set("prefix_cache", from.prefix_cache);
     set("state_checkpoints", from.state_checkpoints);
     set("state_checkpoint_tokens", from.state_checkpoint_tokens);
+    set("speculation", from.speculation);
     // generated: end
     parse(from.extra);
   }

@@ -140,6 +140,8 @@ export interface EngineOptions {
   stateCheckpoints?: number
   /** Tokens between two checkpoints; the end of each prompt gets one more. */
   stateCheckpointTokens?: number
+  /** Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay by measured times, "off" never, "forced" always. */
+  speculation?: string
 }
 
 export interface ChatOptions {

@@ -189,6 +189,14 @@ export interface RequestStats {
   readonly reusedTokens: number
   /** with a miss: the first position not cached */
   readonly missPosition: number
+  /** guesses computed beside the next token. Since 0.1 */
+  readonly draftedTokens: number
+  /** guesses that became tokens of the answer */
+  readonly acceptedTokens: number
+  /** TENON_DRAFTER_*: source of most of these */
+  readonly drafter: number
+  /** part of accepted_tokens that came from the prediction */
+  readonly predictedTokens: number
 }
 
 /** Totals since the engine was made, and current values. */
@@ -243,6 +251,12 @@ export interface EngineStats {
   readonly requestSeconds: number
   /** requests that the queue still accepts; 0: the next is BUSY. Since 0.1 */
   readonly queueRoom: number
+  /** tokens computed with guesses beside them. Since 0.1 */
+  readonly drafts: number
+  /** guesses computed */
+  readonly draftedTokens: number
+  /** guesses that became tokens of requests */
+  readonly acceptedTokens: number
 }
 
 /** A machine, for planning. Fill it in yourself, or measure it. Speeds are for all threads together; 0 means unknown, and nothing is predicted from it. */
@@ -452,6 +466,11 @@ export const constants: Readonly<{
   REUSE_EVICTED: 2
   REUSE_OTHER_SALT: 3
   REUSE_CACHE_TYPE: 4
+  DRAFTER_NONE: 0
+  DRAFTER_GRAMMAR: 1
+  DRAFTER_TEXT: 2
+  DRAFTER_PREDICTION: 3
+  DRAFTER_OTHER: 4
   HISTOGRAM_COUNTS: 17
   GRAMMAR_JSON_SCHEMA: 1
   GRAMMAR_GBNF: 2

@@ -227,7 +227,7 @@ TENON_API const char* tenon_interface_description(void);
  * SESSION  "context", "salt", "priority", "client", "weight"
  * ENGINE   "cache_bytes", "step_tokens", "running", "queue", "queue_tokens", "ageing",
  *          "decode_stretch", "max_stall_ms", "prefix_cache", "state_checkpoints",
- *          "state_checkpoint_tokens"
+ *          "state_checkpoint_tokens", "speculation"
  * SAMPLER  "stop", "banned_strings", "banned_ignore_case", "min_tokens", "repeat_penalty",
  *          "repeat_last_n", "presence_penalty", "frequency_penalty", "dry_multiplier", "dry_base",
  *          "dry_allowed_length", "dry_last_n", "mirostat", "mirostat_tau", "mirostat_eta",
@@ -964,6 +964,10 @@ typedef struct tenon_submission {
   uint32_t reserved;
   const tenon_token* logprob_tokens; /* like LOGPROBS, plus these tokens; at most 1000 */
   uint64_t num_logprob_tokens;
+  /* The likely answer, such as a file of which a part will change: guesses are taken from it. It
+   * changes the speed of the answer, nothing else. May be NULL. Since 0.1 */
+  const tenon_token* prediction;
+  uint64_t num_prediction;
 } tenon_submission;
 
 /* Queues the generation of a continuation. Until it has ended, the session refuses other calls
@@ -1019,12 +1023,24 @@ TENON_API tenon_status tenon_request_cancel(tenon_request* request);
 #define TENON_REUSE_OTHER_SALT 3     /* it is cached under another salt */
 #define TENON_REUSE_CACHE_TYPE 4     /* it was computed for another cache: TENON_RESTORE_TEXT */
 
+/* Sources of guessed tokens. */
+#define TENON_DRAFTER_NONE 0       /* no guess became a token */
+#define TENON_DRAFTER_GRAMMAR 1    /* text that a grammar leaves no choice about */
+#define TENON_DRAFTER_TEXT 2       /* repetitions in the text */
+#define TENON_DRAFTER_PREDICTION 3 /* the submission's prediction */
+#define TENON_DRAFTER_OTHER 4
+
 typedef struct tenon_request_stats {
   uint32_t struct_size;
   int32_t reuse_miss;      /* TENON_REUSE_* */
   uint64_t prompt_tokens;  /* the session's text at submission */
   uint64_t reused_tokens;  /* part of it already computed, in the session or by others */
   uint64_t miss_position;  /* with a miss: the first position not cached */
+  uint64_t drafted_tokens; /* guesses computed beside the next token. Since 0.1 */
+  uint64_t accepted_tokens; /* guesses that became tokens of the answer */
+  int32_t drafter;          /* TENON_DRAFTER_*: source of most of these */
+  uint32_t reserved;
+  uint64_t predicted_tokens; /* part of accepted_tokens that came from the prediction */
 } tenon_request_stats;
 
 TENON_API tenon_status tenon_request_get_stats(tenon_request* request, tenon_request_stats* stats);
@@ -1089,6 +1105,9 @@ typedef struct tenon_engine_stats {
   double token_gap_seconds;
   double request_seconds;
   uint64_t queue_room; /* requests that the queue still accepts; 0: the next is BUSY. Since 0.1 */
+  uint64_t drafts;          /* tokens computed with guesses beside them. Since 0.1 */
+  uint64_t drafted_tokens;  /* guesses computed */
+  uint64_t accepted_tokens; /* guesses that became tokens of requests */
 } tenon_engine_stats;
 
 TENON_API tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine_stats* stats);

@@ -132,6 +132,11 @@ pub static TENON: Interface = Interface {
         ("TENON_REUSE_EVICTED", 2),
         ("TENON_REUSE_OTHER_SALT", 3),
         ("TENON_REUSE_CACHE_TYPE", 4),
+        ("TENON_DRAFTER_NONE", 0),
+        ("TENON_DRAFTER_GRAMMAR", 1),
+        ("TENON_DRAFTER_TEXT", 2),
+        ("TENON_DRAFTER_PREDICTION", 3),
+        ("TENON_DRAFTER_OTHER", 4),
         ("TENON_HISTOGRAM_COUNTS", 17),
         ("TENON_GRAMMAR_JSON_SCHEMA", 1),
         ("TENON_GRAMMAR_GBNF", 2),
@@ -343,7 +348,7 @@ pub static TENON: Interface = Interface {
             field("memory_total", 56, 8, "uint64_t"),
             field("memory_available", 64, 8, "uint64_t"),
         ] },
-        Struct { name: "tenon_submission", size: 136, fields: &[
+        Struct { name: "tenon_submission", size: 152, fields: &[
             field("struct_size", 0, 4, "uint32_t"),
             field("flags", 4, 4, "uint32_t"),
             field("text", 8, 8, "const char*"),
@@ -364,15 +369,22 @@ pub static TENON: Interface = Interface {
             field("reserved", 116, 4, "uint32_t"),
             field("logprob_tokens", 120, 8, "const int32_t*"),
             field("num_logprob_tokens", 128, 8, "uint64_t"),
+            field("prediction", 136, 8, "const int32_t*"),
+            field("num_prediction", 144, 8, "uint64_t"),
         ] },
-        Struct { name: "tenon_request_stats", size: 32, fields: &[
+        Struct { name: "tenon_request_stats", size: 64, fields: &[
             field("struct_size", 0, 4, "uint32_t"),
             field("reuse_miss", 4, 4, "int32_t"),
             field("prompt_tokens", 8, 8, "uint64_t"),
             field("reused_tokens", 16, 8, "uint64_t"),
             field("miss_position", 24, 8, "uint64_t"),
+            field("drafted_tokens", 32, 8, "uint64_t"),
+            field("accepted_tokens", 40, 8, "uint64_t"),
+            field("drafter", 48, 4, "int32_t"),
+            field("reserved", 52, 4, "uint32_t"),
+            field("predicted_tokens", 56, 8, "uint64_t"),
         ] },
-        Struct { name: "tenon_engine_stats", size: 640, fields: &[
+        Struct { name: "tenon_engine_stats", size: 664, fields: &[
             field("struct_size", 0, 4, "uint32_t"),
             field("reserved", 4, 4, "uint32_t"),
             field("waiting", 8, 8, "uint64_t"),
@@ -406,6 +418,9 @@ pub static TENON: Interface = Interface {
             field("token_gap_seconds", 616, 8, "double"),
             field("request_seconds", 624, 8, "double"),
             field("queue_room", 632, 8, "uint64_t"),
+            field("drafts", 640, 8, "uint64_t"),
+            field("drafted_tokens", 648, 8, "uint64_t"),
+            field("accepted_tokens", 656, 8, "uint64_t"),
         ] },
         Struct { name: "tenon_chat_delta", size: 48, fields: &[
             field("struct_size", 0, 4, "uint32_t"),

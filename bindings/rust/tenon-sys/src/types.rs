@@ -206,6 +206,16 @@ pub const TENON_REUSE_EVICTED: i32 = 2;
 pub const TENON_REUSE_OTHER_SALT: i32 = 3;
 /// it was computed for another cache: TENON_RESTORE_TEXT
 pub const TENON_REUSE_CACHE_TYPE: i32 = 4;
+/// no guess became a token
+pub const TENON_DRAFTER_NONE: i32 = 0;
+/// text that a grammar leaves no choice about
+pub const TENON_DRAFTER_GRAMMAR: i32 = 1;
+/// repetitions in the text
+pub const TENON_DRAFTER_TEXT: i32 = 2;
+/// the submission's prediction
+pub const TENON_DRAFTER_PREDICTION: i32 = 3;
+/// Sources of guessed tokens.
+pub const TENON_DRAFTER_OTHER: i32 = 4;
 /// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
 /// above. A duration is counted in the first bucket that holds it.
 pub const TENON_HISTOGRAM_COUNTS: i32 = 17;
@@ -1185,6 +1195,10 @@ pub struct tenon_submission {
     /// like LOGPROBS, plus these tokens; at most 1000
     pub logprob_tokens: *const i32,
     pub num_logprob_tokens: u64,
+    /// The likely answer, such as a file of which a part will change: guesses are taken from it. It changes
+    /// the speed of the answer, nothing else. May be NULL. Since 0.1
+    pub prediction: *const i32,
+    pub num_prediction: u64,
 }
 impl tenon_submission {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1201,7 +1215,7 @@ impl Default for tenon_submission {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_submission>() == 136);
+    assert!(size_of::<tenon_submission>() == 152);
     assert!(align_of::<tenon_submission>() == 8);
     assert!(offset_of!(tenon_submission, struct_size) == 0);
     assert!(offset_of!(tenon_submission, flags) == 4);
@@ -1223,6 +1237,8 @@ const _: () = {
     assert!(offset_of!(tenon_submission, reserved) == 116);
     assert!(offset_of!(tenon_submission, logprob_tokens) == 120);
     assert!(offset_of!(tenon_submission, num_logprob_tokens) == 128);
+    assert!(offset_of!(tenon_submission, prediction) == 136);
+    assert!(offset_of!(tenon_submission, num_prediction) == 144);
 };
 
 #[repr(C)]
@@ -1237,6 +1253,15 @@ pub struct tenon_request_stats {
     pub reused_tokens: u64,
     /// with a miss: the first position not cached
     pub miss_position: u64,
+    /// guesses computed beside the next token. Since 0.1
+    pub drafted_tokens: u64,
+    /// guesses that became tokens of the answer
+    pub accepted_tokens: u64,
+    /// TENON_DRAFTER_*: source of most of these
+    pub drafter: i32,
+    pub reserved: u32,
+    /// part of accepted_tokens that came from the prediction
+    pub predicted_tokens: u64,
 }
 impl tenon_request_stats {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1253,13 +1278,18 @@ impl Default for tenon_request_stats {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_request_stats>() == 32);
+    assert!(size_of::<tenon_request_stats>() == 64);
     assert!(align_of::<tenon_request_stats>() == 8);
     assert!(offset_of!(tenon_request_stats, struct_size) == 0);
     assert!(offset_of!(tenon_request_stats, reuse_miss) == 4);
     assert!(offset_of!(tenon_request_stats, prompt_tokens) == 8);
     assert!(offset_of!(tenon_request_stats, reused_tokens) == 16);
     assert!(offset_of!(tenon_request_stats, miss_position) == 24);
+    assert!(offset_of!(tenon_request_stats, drafted_tokens) == 32);
+    assert!(offset_of!(tenon_request_stats, accepted_tokens) == 40);
+    assert!(offset_of!(tenon_request_stats, drafter) == 48);
+    assert!(offset_of!(tenon_request_stats, reserved) == 52);
+    assert!(offset_of!(tenon_request_stats, predicted_tokens) == 56);
 };
 
 /// Totals since the engine was made, and current values.
@@ -1318,6 +1348,12 @@ pub struct tenon_engine_stats {
     pub request_seconds: f64,
     /// requests that the queue still accepts; 0: the next is BUSY. Since 0.1
     pub queue_room: u64,
+    /// tokens computed with guesses beside them. Since 0.1
+    pub drafts: u64,
+    /// guesses computed
+    pub drafted_tokens: u64,
+    /// guesses that became tokens of requests
+    pub accepted_tokens: u64,
 }
 impl tenon_engine_stats {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1334,7 +1370,7 @@ impl Default for tenon_engine_stats {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_engine_stats>() == 640);
+    assert!(size_of::<tenon_engine_stats>() == 664);
     assert!(align_of::<tenon_engine_stats>() == 8);
     assert!(offset_of!(tenon_engine_stats, struct_size) == 0);
     assert!(offset_of!(tenon_engine_stats, reserved) == 4);
@@ -1369,6 +1405,9 @@ const _: () = {
     assert!(offset_of!(tenon_engine_stats, token_gap_seconds) == 616);
     assert!(offset_of!(tenon_engine_stats, request_seconds) == 624);
     assert!(offset_of!(tenon_engine_stats, queue_room) == 632);
+    assert!(offset_of!(tenon_engine_stats, drafts) == 640);
+    assert!(offset_of!(tenon_engine_stats, drafted_tokens) == 648);
+    assert!(offset_of!(tenon_engine_stats, accepted_tokens) == 656);
 };
 
 /// A piece of an answer. Valid until the callback returns.

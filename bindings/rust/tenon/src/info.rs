@@ -397,6 +397,14 @@ pub struct RequestStats {
     pub reused_tokens: u64,
     /// With a miss: the first position not cached.
     pub miss_position: u64,
+    /// Guesses computed beside the next token. Since 0.1.
+    pub drafted_tokens: u64,
+    /// Guesses that became tokens of the answer.
+    pub accepted_tokens: u64,
+    /// TENON_DRAFTER_*: source of most of these.
+    pub drafter: i32,
+    /// Part of accepted_tokens that came from the prediction.
+    pub predicted_tokens: u64,
 }
 impl RequestStats {
     /// # Safety
@@ -407,6 +415,10 @@ impl RequestStats {
             prompt_tokens: raw.prompt_tokens,
             reused_tokens: raw.reused_tokens,
             miss_position: raw.miss_position,
+            drafted_tokens: raw.drafted_tokens,
+            accepted_tokens: raw.accepted_tokens,
+            drafter: raw.drafter,
+            predicted_tokens: raw.predicted_tokens,
         }
     }
 }
@@ -477,6 +489,12 @@ pub struct EngineStats {
     pub request_seconds: f64,
     /// Requests that the queue still accepts; 0: the next is BUSY. Since 0.1.
     pub queue_room: u64,
+    /// Tokens computed with guesses beside them. Since 0.1.
+    pub drafts: u64,
+    /// Guesses computed.
+    pub drafted_tokens: u64,
+    /// Guesses that became tokens of requests.
+    pub accepted_tokens: u64,
 }
 impl EngineStats {
     /// # Safety
@@ -514,6 +532,9 @@ impl EngineStats {
             token_gap_seconds: raw.token_gap_seconds,
             request_seconds: raw.request_seconds,
             queue_room: raw.queue_room,
+            drafts: raw.drafts,
+            drafted_tokens: raw.drafted_tokens,
+            accepted_tokens: raw.accepted_tokens,
         }
     }
 }

@@ -107,6 +107,27 @@ impl From<Bf16Activations> for Value {
     }
 }
 
+/// Values of the option `speculation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Speculation {
+    /// "auto"
+    Auto,
+    /// "off"
+    Off,
+    /// "forced"
+    Forced,
+}
+impl From<Speculation> for Value {
+    fn from(value: Speculation) -> Self {
+        Value::from(match value {
+            Speculation::Auto => "auto",
+            Speculation::Off => "off",
+            Speculation::Forced => "forced",
+        })
+    }
+}
+
 /// Values of the option `pooling`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -639,6 +660,13 @@ impl EngineOptions {
     /// Tokens between two checkpoints; the end of each prompt gets one more.
     pub fn state_checkpoint_tokens(mut self, value: i64) -> Self {
         self.0.set("state_checkpoint_tokens", value.into());
+        self
+    }
+
+    /// Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay by
+    /// measured times, "off" never, "forced" always.
+    pub fn speculation(mut self, value: Speculation) -> Self {
+        self.0.set("speculation", value.into());
         self
     }
 }

@@ -47,6 +47,7 @@ pub fn rows(model: &Model) -> Vec<Row<'_>> {
         ("prefix_cache", &["bool\tprefix_cache\t0"], Box::new(|| drop(Engine::with(model, &EngineOptions::new().prefix_cache(false))))),
         ("state_checkpoints", &["int\tstate_checkpoints\t5"], Box::new(|| drop(Engine::with(model, &EngineOptions::new().state_checkpoints(5))))),
         ("state_checkpoint_tokens", &["int\tstate_checkpoint_tokens\t5"], Box::new(|| drop(Engine::with(model, &EngineOptions::new().state_checkpoint_tokens(5))))),
+        ("speculation", &["string\tspeculation\toff"], Box::new(|| drop(Engine::with(model, &EngineOptions::new().speculation(Speculation::Off))))),
         ("pooling", &["string\tpooling\tnone"], Box::new(|| drop(Embedder::with(model, &EmbedderOptions::new().pooling(Pooling::None))))),
         ("normalize", &["string\tnormalize\tl2"], Box::new(|| drop(Embedder::with(model, &EmbedderOptions::new().normalize(Normalization::L2))))),
         ("dimensions", &["int\tdimensions\t5"], Box::new(|| drop(Embedder::with(model, &EmbedderOptions::new().dimensions(5))))),
