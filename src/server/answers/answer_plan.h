@@ -38,6 +38,7 @@ struct AnswerPlan {
   bool ignore_end = false;
   bool logprobs = false;
   uint32_t num_top = 0;  ///< likeliest alternatives per token
+  Tokens prediction{};   ///< the likely answer, as the client predicts it
   int32_t priority = 0;
   std::vector<std::string> notes{};  ///< notes for the client on skipped or dropped parts
 };

@@ -339,6 +339,7 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                   .logprobs = request.logprobs,
                   .num_top = request.num_top,
                   .priority = request.sampling.priority};
+  if (!request.prediction.empty()) plan.prediction = model.tokenizer().encode(request.prediction);
   const uint64_t max_tokens =
       room_for_answer(model, prompt->size(), request.max_tokens, request.messages_field);
   // The engine begins a call only if its bytes fit in the remaining tokens. An optional call would

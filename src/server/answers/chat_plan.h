@@ -34,6 +34,7 @@ struct ChatRequest {
   std::optional<uint64_t> max_tokens{};
   bool logprobs = false;
   uint32_t num_top = 0;
+  std::string prediction{};  ///< the likely answer
   /// Memory for the answers, and the client that owns them.
   struct Echo {
     EchoMemory* memory = nullptr;  ///< null disables remembering

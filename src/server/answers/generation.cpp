@@ -22,6 +22,7 @@ void Generation::submit(double timeout_seconds, const Share& share, tenon_notify
                                              .priority = plan_.priority,
                                              .client = std::string_view(share.name),
                                              .weight = share.weight,
+                                             .prediction = plan_.prediction,
                                              .notify = notify,
                                              .user = user}));
 }
@@ -150,6 +151,12 @@ void Generation::finish(int32_t how, const OnDelta& on_delta) {
   end.cached_tokens = cached_tokens_;
   end.generated_tokens = num_drawn_;
   end.reasoning_tokens = reasoning_tokens_;
+  if (!plan_.prediction.empty()) {
+    end.accepted_prediction_tokens = request_->stats().predicted_tokens;
+    end.rejected_prediction_tokens =
+        plan_.prediction.size() -
+        std::min<uint64_t>(plan_.prediction.size(), end.accepted_prediction_tokens);
+  }
   end.tokens = std::move(tokens_);
   end_ = std::move(end);
   request_.reset();

@@ -54,6 +54,8 @@ struct AnswerEnd {
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t reasoning_tokens = 0;
+  uint64_t accepted_prediction_tokens = 0;  ///< guesses of the client's prediction that came true
+  uint64_t rejected_prediction_tokens = 0;
   std::vector<DrawnToken> tokens{};  ///< drawn after the last delta, as in AnswerDelta
   std::string message{};             ///< ChatReply::message() of a chat
   PromptReuse reuse{};

@@ -306,6 +306,14 @@ class StreamedChat : public ChatWriter {
   std::vector<bool> has_begun_;  ///< the choice's role was sent
 };
 
+/// The likely answer: a text or a list of parts.
+std::string read_prediction(const Fields& fields) {
+  const std::optional<Fields> prediction = fields.object("prediction");
+  const Json* content = prediction ? prediction->find("content") : nullptr;
+  if (content == nullptr) return {};
+  return text_of_content(*content, prediction->path_of("content"));
+}
+
 void check_modalities(const Fields& fields) {
   const Json* modalities = fields.list("modalities");
   if (modalities == nullptr) return;
@@ -349,6 +357,7 @@ Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
     fields.refuse("top_logprobs", "logprobs must be true with it");
   }
   chat.num_top = static_cast<uint32_t>(top.value_or(0));
+  chat.prediction = read_prediction(fields);
   const bool includes_usage = read_stream_options(fields);
   const bool is_streamed = fields.boolean("stream").value_or(false);
   chat.tells_tools = read_generic_tools(fields);

@@ -45,6 +45,8 @@ Json token_json(const std::string& text, float logprob) {
 void Usage::add(const AnswerEnd& end, bool counts_prompt) {
   completion_tokens += end.generated_tokens;
   reasoning_tokens += end.reasoning_tokens;
+  accepted_prediction_tokens += end.accepted_prediction_tokens;
+  rejected_prediction_tokens += end.rejected_prediction_tokens;
   if (!counts_prompt) return;
   if (prompt_tokens == 0) reuse = end.reuse;
   prompt_tokens += end.prompt_tokens;
@@ -52,13 +54,16 @@ void Usage::add(const AnswerEnd& end, bool counts_prompt) {
 }
 
 Json Usage::json() const {
-  return {
-      {"prompt_tokens", prompt_tokens},
-      {"completion_tokens", completion_tokens},
-      {"total_tokens", prompt_tokens + completion_tokens},
-      {"prompt_tokens_details", {{"cached_tokens", cached_tokens}, {"audio_tokens", 0}}},
-      {"completion_tokens_details", {{"reasoning_tokens", reasoning_tokens}, {"audio_tokens", 0}}},
-      {"reuse", reuse_json(reuse)}};
+  return {{"prompt_tokens", prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", prompt_tokens + completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", cached_tokens}, {"audio_tokens", 0}}},
+          {"completion_tokens_details",
+           {{"reasoning_tokens", reasoning_tokens},
+            {"audio_tokens", 0},
+            {"accepted_prediction_tokens", accepted_prediction_tokens},
+            {"rejected_prediction_tokens", rejected_prediction_tokens}}},
+          {"reuse", reuse_json(reuse)}};
 }
 
 Json reuse_json(const PromptReuse& reuse) {

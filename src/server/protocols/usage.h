@@ -14,6 +14,8 @@ struct Usage {
   uint64_t cached_tokens = 0;
   uint64_t completion_tokens = 0;
   uint64_t reasoning_tokens = 0;
+  uint64_t accepted_prediction_tokens = 0;
+  uint64_t rejected_prediction_tokens = 0;
   PromptReuse reuse{};  ///< reuse of the first answer's prompt
 
   /// counts_prompt: true for the first answer to a prompt.
