@@ -282,7 +282,7 @@ TEST_P(Guesses, ChangeNoAnswerOfSessions) {
       const std::string_view kind = GetParam().name;
       if (kind == "state" || kind == "mixed") {
         EXPECT_EQ(stats.drafted_tokens, 0U) << "states do not go back while a session waits";
-      } else if (wrong == 0 && way.goes_ahead) {
+      } else if (wrong == 0 && std::string_view(way.name) == "Greedy") {
         EXPECT_GT(stats.accepted_tokens, 0U) << way.name;
       }
     }
@@ -327,7 +327,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Guesses, testing::ValuesIn(kSubjects),
 EngineMetrics run_in_little_memory(Speculation speculation, Temper temper) {
   static const std::shared_ptr<const Model> model = load_with_slice({});
   EngineOptions options = with(speculation);
-  options.cache_bytes = 6 * Engine::create(model)->pools().front()->slab_pool()->slab_bytes();
+  // Fewer blocks than the idle sessions fill.
+  options.cache_bytes = 24 * Engine::create(model)->pools().front()->block_bytes();
   const auto engine = Engine::create(model, options);
   auto texts = std::make_shared<Texts>();
   {
