@@ -313,6 +313,41 @@ TEST_P(LinearKernel, LargestIntegersDoNotOverflow) {
   }
 }
 
+TEST_P(LinearKernel, SumsOfIntegersAreExactForAnyNumberOfRows) {
+  // Activations that are bytes times 1: no error but that of the sum of blocks in f32. Half of them
+  // are at their limit.
+  constexpr uint64_t kTokens = 33, kRows = 41, kDepth = 512;
+  std::mt19937 random(11);
+  std::vector<float> x(kTokens * kDepth);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto any = static_cast<float>(random() % 255) - 127;
+    const float limit = random() % 2 == 0 ? 127 : -127;
+    x[i] = i % kActivationBlock == 0 || random() % 2 == 0 ? limit : any;
+  }
+  for (const FormatInfo& format : kFormats) {
+    if (!format.weight || format.encode_row == nullptr || format.block_values == 1) continue;
+    SCOPED_TRACE(format.name);
+    Problem p = make_problem(format, kRows, kDepth, kTokens);
+    p.x = x;
+    const std::vector<float> all = multiply(*kernels_, p, 0, kTokens);
+    for (uint64_t t = 0; t < kTokens; ++t) {
+      for (uint64_t r = 0; r < kRows; ++r) {
+        double want = 0, size = 0;
+        for (uint64_t k = 0; k < kDepth; ++k) {
+          const double product = static_cast<double>(p.weights[r * kDepth + k]) * x[t * kDepth + k];
+          want += product;
+          size += std::abs(product);
+        }
+        ASSERT_NEAR(all[t * kRows + r], want, 1e-6 * size) << "row " << t << ", column " << r;
+      }
+    }
+    for (uint64_t count = 1; count < kTokens; ++count) {
+      const std::vector<float> first = multiply(*kernels_, p, 0, count);
+      ASSERT_EQ(std::memcmp(first.data(), all.data(), first.size() * 4), 0) << count << " rows";
+    }
+  }
+}
+
 TEST_P(LinearKernel, MultipliesF16WithFloatsWhereAsked) {
   Kernels exact = *kernels_;
   exact.fixed_f16 = false;

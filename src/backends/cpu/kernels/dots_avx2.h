@@ -90,6 +90,14 @@ struct DotS16 {
 /// Fixed point gains nothing over f32 without these products.
 using DotS16 = void;
 
+/// Keeps additions to a sum in the order of the program. Compilers would otherwise take a chain of
+/// them apart, with all products of a block in memory until then.
+inline void keep_order(__m256i& sum) { asm("" : "+x"(sum)); }
+inline void add_in_order(__m256i& sum, __m256i x) {
+  sum = _mm256_add_epi16(sum, x);
+  keep_order(sum);
+}
+
 /// Sums of pairs of products, collected in int16 and widened by settle(), which must be called
 /// before a sum can pass 32767.
 struct NarrowSums {
@@ -97,8 +105,8 @@ struct NarrowSums {
   I32x16 s;
   explicit NarrowSums(I32x16 start) : s(start) {}
   void add(__m256i lo, __m256i hi) {
-    lo16 = _mm256_add_epi16(lo16, lo);
-    hi16 = _mm256_add_epi16(hi16, hi);
+    add_in_order(lo16, lo);
+    add_in_order(hi16, hi);
   }
   void settle() {
     const __m256i ones = _mm256_set1_epi16(1);
@@ -141,6 +149,8 @@ struct DotS8 {
     const __m256i x = broadcast_4_bytes(a);
     s.lo = _mm256_add_epi32(s.lo, product(w.lo, x));
     s.hi = _mm256_add_epi32(s.hi, product(w.hi, x));
+    keep_order(s.lo);
+    keep_order(s.hi);
   }
   void settle() {}
   [[nodiscard]] I32x16 total() const { return s; }
@@ -176,20 +186,38 @@ inline constexpr int kWideBias = 0;
 /// Converts signed bytes for DotWide.
 inline U8x64 wide_bytes(U8x64 x) { return x; }
 
-/// Accumulator of a micro-kernel over a tile: signed weights times unsigned activations; signed
-/// activations for weights that need all eight bits.
-struct TileDot : NarrowSums {
+/// Accumulator of a micro-kernel over a tile: signed weights times unsigned activations q + 128, in
+/// int16. Sums wrap: a part of a block needs only a result that fits, weights times q, if it
+/// begins with minus 128 times the sum of its weights.
+struct TileDot {
   using Activation = uint8_t;
-  explicit TileDot(I32x16 start = broadcast_i32(0)) : NarrowSums(start) {}
+  /// Start of a part.
+  struct Start {
+    __m256i lo = _mm256_setzero_si256(), hi = _mm256_setzero_si256();
+    void add(U8x64 w) {
+      const __m256i x = _mm256_set1_epi8(static_cast<char>(0x80));
+      lo = _mm256_sub_epi16(lo, _mm256_maddubs_epi16(x, w.lo));
+      hi = _mm256_sub_epi16(hi, _mm256_maddubs_epi16(x, w.hi));
+    }
+    void store(int32_t* p) const { store_i32(p, {lo, hi}); }
+  };
+  __m256i lo, hi;
+  explicit TileDot(I32x16 start = broadcast_i32(0)) : lo(start.lo), hi(start.hi) {}
   void add(U8x64 w, const uint8_t* a) {
     const __m256i x = broadcast_4_bytes(a);
-    NarrowSums::add(_mm256_maddubs_epi16(x, w.lo), _mm256_maddubs_epi16(x, w.hi));
+    add_in_order(lo, _mm256_maddubs_epi16(x, w.lo));
+    add_in_order(hi, _mm256_maddubs_epi16(x, w.hi));
+  }
+  [[nodiscard]] I32x16 total() const {
+    const __m256i ones = _mm256_set1_epi16(1);
+    return {_mm256_madd_epi16(lo, ones), _mm256_madd_epi16(hi, ones)};
   }
 };
+/// Additions to a part of a block whose weights are up to `largest`.
+constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 127); }
 using TileDotWide = DotS8;
 inline constexpr bool kTilesReadSigned = true;
 inline constexpr bool kTilesReadBiased = true;
-constexpr int tile_settle_every(int largest) { return narrow_adds(largest * 255); }
 #endif
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

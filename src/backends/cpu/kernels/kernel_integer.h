@@ -11,6 +11,7 @@
 //   kBytes         of a panel block
 //   scale(group)   f32[16] of the rows; with kHasOffset also offset(group, scale)
 //   each(b, use)   calls use(g, bytes) for groups g = 0..7 of 4 values of k of block b, in order
+//   kUnpacksFast   true if unpacking takes few operations; false if it is missing
 // and, if a part of the weights is shared by eight values of k:
 //   each_part(b, use)    the bytes without that part
 //   rest(b, h, totals)   i32[16] what that part and the bias add to the dot product of scale h of
@@ -40,13 +41,17 @@ constexpr uint32_t kRows = kIntegerPanelRows;
 /// straddle lines.
 constexpr uint64_t kPrefetchBytes = 4096;
 
+/// After the parameters of a lambda: always inlines it. g++ gives up in large kernels, and sums
+/// that a lambda refers to would then be in memory.
+#define TENON_INLINED __attribute__((always_inline))
+
 template <typename F, int... kIndex>
-inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
+[[gnu::always_inline]] inline void each_index(F f, std::integer_sequence<int, kIndex...>) {
   (f(std::integral_constant<int, kIndex>()), ...);
 }
 /// f(0), ..., f(kCount - 1) with compile-time constants.
 template <int kCount, typename F>
-inline void each_index(F f) {
+[[gnu::always_inline]] inline void each_index(F f) {
   each_index(f, std::make_integer_sequence<int, kCount>());
 }
 
@@ -61,9 +66,9 @@ inline void columns_for(uint64_t rows, Use use) {
   }
   if (kFewest > 2 || rows > 2) return use(std::integral_constant<int, 4>());
   if constexpr (kFewest <= 2) {
-    if (rows == 2) return use(std::integral_constant<int, 2>());
-    use(std::integral_constant<int, 1>());
+    if (kFewest == 2 || rows == 2) return use(std::integral_constant<int, 2>());
   }
+  if constexpr (kFewest == 1) use(std::integral_constant<int, 1>());
 }
 
 /// Bytes 0..largest.
@@ -171,6 +176,16 @@ struct ReadAhead {
   }
 };
 
+/// True if two operations unpack a vector of weights, or fewer, in this panel block or these bytes.
+template <typename T>
+constexpr bool unpacks_fast() {
+  if constexpr (requires { T::kUnpacksFast; }) {
+    return T::kUnpacksFast;
+  } else {
+    return false;
+  }
+}
+
 template <typename PanelBlock>
 constexpr bool kHasRest = requires(const PanelBlock& panel_block) {
   panel_block.rest(0, 0, HalfTotals());
@@ -246,9 +261,9 @@ template <typename PanelBlock, int kCols>
     const BlockScales<S> w = block_scales<S>(panel_block, b);
     F32x16 both[kCols];
     Dot dots[kCols];
-    const auto multiply = [&](auto g, U8x64 weights) {
+    const auto multiply = [&](auto g, U8x64 weights) TENON_INLINED {
       constexpr int kScale = g / S::kGroups;
-      each_index<kCols>([&](auto c) {
+      each_index<kCols>([&](auto c) TENON_INLINED {
         const auto& x = activations.group[c / kInterleave];
         constexpr int kRow = c % kInterleave;
         if constexpr (g % S::kGroups == 0) {
@@ -275,7 +290,7 @@ template <typename PanelBlock, int kCols>
       panel_block.each(b, multiply);
     }
     if constexpr (S::kHasOffset) {
-      each_index<kCols>([&](auto c) {
+      each_index<kCols>([&](auto c) TENON_INLINED {
         const auto& x = activations.group[c / kInterleave];
         constexpr int kRow = c % kInterleave;
         acc[c] = add_offsets<S>(w, x.sums + kRow, x.half_sums + kRow, kInterleave, acc[c]);
@@ -294,13 +309,13 @@ inline void direct_panel(const LinearArgs& args, uint64_t p) {
   ReadAhead ahead{panel + kPrefetchBytes, kBlockBytes};
   auto x = activations_at<kCols>(args.quantised, 0, 0);
   F32x16 acc[kCols];
-  each_index<kCols>([&](auto c) { acc[c] = broadcast(0.0f); });
+  each_index<kCols>([&](auto c) TENON_INLINED { acc[c] = broadcast(0.0f); });
   for (uint64_t panel_block = 0; panel_block < panel_blocks;
        ++panel_block, panel += PanelBlock::kBytes) {
     multiply_block<PanelBlock>(panel, ahead, x, acc);
   }
   // A constant index: with a variable one the sums would stay in memory.
-  each_index<kCols>([&](auto c) {
+  each_index<kCols>([&](auto c) TENON_INLINED {
     if (static_cast<uint64_t>(c) < args.num_rows) store(results_at(args, p, c), acc[c]);
   });
 }

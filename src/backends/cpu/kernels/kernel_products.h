@@ -15,7 +15,7 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 constexpr void set_products(Kernels& table) {
-  table.reads_both = kTilesReadSigned && kTilesReadBiased;
+  table.reads_both = kKeepsBoth;
   table.fixed_bf16 = table.fixed_f16 = !std::is_void_v<DotS16>;
   const auto linear = [&table](PanelKind kind) -> LinearKernel& {
     return table.linear[static_cast<uint32_t>(kind)];

@@ -92,9 +92,13 @@ struct BlockFactors {
   }
 };
 
-/// True if this many rows use the kernel that unpacks on the way (kernel_integer.h), false for
-/// tiles (kernel_tiled.h).
-inline bool reads_packed(uint64_t num_rows) { return num_rows <= kPackedRows; }
+/// True if both q and q + 128 are in memory.
+inline constexpr bool kKeepsBoth = kTilesReadSigned && kTilesReadBiased;
+/// True if this many rows use the kernel that unpacks on the way (kernel_integer.h) for weights of
+/// all formats, false if some have tiles (kernel_tiled.h).
+inline bool reads_packed(uint64_t num_rows) {
+  return num_rows <= (kKeepsBoth ? kDirectRows : kPackedRows);
+}
 
 /// Destinations of a block's bytes and their companions.
 struct QuantBlock {

@@ -10,6 +10,8 @@
 // weights, which the tile keeps: the integers are the same.
 #pragma once
 
+#include <iterator>
+
 #include "backends/cpu/kernels/kernel_integer.h"
 #include "backends/cpu/kernels/kernel_quantise.h"
 
@@ -19,6 +21,12 @@ namespace tenon::cpu::TENON_CPU_ISA {
 template <typename Dot>
 constexpr bool kPairsOfRows = requires {
   Dot::kPairsOfRows;
+};
+
+/// True if sums are int16, in parts of a block (dots_avx2.h).
+template <typename Dot>
+constexpr bool kInParts = requires {
+  typename Dot::Start;
 };
 
 template <typename PanelBlock>
@@ -34,10 +42,32 @@ constexpr auto sums_of() {
   }
 }
 
+/// Start value of dot products: what unsigned activations add to those with q.
+template <typename Dot>
+struct TileStart {
+  Dot sum;
+  void add(U8x64 w) {
+    static constexpr uint8_t kBias[4] = {128, 128, 128, 128};
+    if constexpr (std::is_unsigned_v<typename Dot::Activation>) {
+      sum.add(w, kBias);
+      sum.settle();
+    }
+  }
+  void store(int32_t* p) const { store_i32(p, negative(sum.total())); }
+};
+template <typename Dot>
+requires kInParts<Dot>
+struct TileStart<Dot> : Dot::Start {
+};
+
+/// Groups of 4 values of k that share a start value.
+template <typename S>
+constexpr int kStartGroups = kInParts<typename S::Dot> ? S::kSettleEvery : S::kGroups;
+
 /// A block of one panel of a tile. Blocks of a tile's panels alternate.
 struct TileBlock {
   uint8_t bytes[8][64];  // group of 4 values of k; signed byte 4r + j is row r, k = 4g + j
-  int32_t start[2][16];  // scale, row: start values of the dot products
+  int32_t start[4][16];  // start values of the dot products: scale, row; or part, two per row
   float scale[2][16];
   float offset[2][16];
 };
@@ -50,7 +80,6 @@ template <typename PanelBlock>
 inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
   using S = decltype(sums_of<PanelBlock>());
   using Dot = typename S::Dot;
-  static constexpr uint8_t kBias[4] = {128, 128, 128, 128};
   PanelBlock panel_block(bytes);
   for (uint32_t b = 0; b < PanelBlock::kBlocks; ++b, tile += step) {
     // Scales first: in the other order g++ 12 at -O3 drops all stores of the portable iq1_s.
@@ -59,7 +88,8 @@ inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
       store(tile->scale[h], w.scale[h]);
       if constexpr (S::kHasOffset) store(tile->offset[h], w.offset[h]);
     }
-    Dot sums[S::kScales];
+    static_assert(8 / kStartGroups<S> <= std::size(TileBlock().start));
+    TileStart<Dot> starts[8 / kStartGroups<S>];
     panel_block.each(b, [&](auto g, U8x64 unsigned_bytes) {
       const U8x64 weights =
           PanelBlock::kBias == 0 ? unsigned_bytes : subtract(unsigned_bytes, PanelBlock::kBias);
@@ -68,12 +98,9 @@ inline void unpack_block(const uint8_t* bytes, TileBlock* tile, int step) {
       } else {
         store_u8(tile->bytes[g], weights);
       }
-      if constexpr (std::is_unsigned_v<typename Dot::Activation>) {
-        sums[g / S::kGroups].add(weights, kBias);
-        sums[g / S::kGroups].settle();
-      }
+      starts[g / kStartGroups<S>].add(weights);
     });
-    for (int h = 0; h < S::kScales; ++h) store_i32(tile->start[h], negative(sums[h].total()));
+    each_index<8 / kStartGroups<S>>([&](auto i) { starts[i].store(tile->start[i]); });
   }
 }
 
@@ -98,12 +125,14 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
   const float* half_sums = rows.half_sums + rows.row(t, kHalfBlock) + 2 * block * kRowInterleave;
   // Constant indices: with loops, g++ keeps the sums in memory.
   F32x16 acc[kPanels][kCols];
-  const auto each_sum = [&](auto use) {
-    each_index<kPanels>([&](auto i) {
-      each_index<kCols>([&](auto c) { use(acc[i][c], results_at(args, p + i, t + c)); });
+  const auto each_sum = [&](auto use) TENON_INLINED {
+    each_index<kPanels>([&](auto i) TENON_INLINED {
+      each_index<kCols>([&](auto c)
+                            TENON_INLINED { use(acc[i][c], results_at(args, p + i, t + c)); });
     });
   };
-  each_sum([&](F32x16& sum, const float* y) { sum = block == 0 ? broadcast(0.0f) : load(y); });
+  each_sum([&](F32x16& sum, const float* y)
+               TENON_INLINED { sum = block == 0 ? broadcast(0.0f) : load(y); });
   for (uint64_t b = 0; b < num_blocks; ++b, tile += kPanels) {
     BlockScales<S> w[kPanels];
     for (int j = 0; j < kPanels; ++j) {
@@ -113,7 +142,7 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
       }
     }
     F32x16 both[kPanels][kCols];
-    each_index<S::kScales>([&](auto h) {
+    each_index<S::kScales>([&](auto h) TENON_INLINED {
       constexpr int kFirst = S::kGroups * h;
       constexpr int kStride = 4 * static_cast<int>(kRowInterleave);
       I32x16 totals[kPanels][kCols];
@@ -123,44 +152,49 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
                                              load_i32(tile[j].start[h]), totals[j]);
         }
       } else {
-        Dot dots[kPanels][kCols];
-        for (int j = 0; j < kPanels; ++j) {
-          const I32x16 start = load_i32(tile[j].start[h]);
-          for (int c = 0; c < kCols; ++c) dots[j][c] = Dot(start);
-        }
-        each_index<S::kGroups>([&](auto i) {
-          U8x64 bytes[kPanels];
-          for (int j = 0; j < kPanels; ++j) bytes[j] = load_u8(tile[j].bytes[kFirst + i]);
-          for (int c = 0; c < kCols; ++c) {
-            for (int j = 0; j < kPanels; ++j) {
-              dots[j][c].add(bytes[j], q + (kFirst + i) * kStride + 4 * c);
-              if constexpr ((i + 1) % S::kSettleEvery == 0) dots[j][c].settle();
-            }
-          }
+        each_index<S::kGroups / kStartGroups<S>>([&](auto part) TENON_INLINED {
+          constexpr int kPart = kFirst + part * kStartGroups<S>;
+          Dot dots[kPanels][kCols];
+          each_index<kPanels>([&](auto j) TENON_INLINED {
+            const I32x16 start = load_i32(tile[j].start[kPart / kStartGroups<S>]);
+            each_index<kCols>([&](auto c) TENON_INLINED { dots[j][c] = Dot(start); });
+          });
+          each_index<kStartGroups<S>>([&](auto i) TENON_INLINED {
+            U8x64 bytes[kPanels];
+            for (int j = 0; j < kPanels; ++j) bytes[j] = load_u8(tile[j].bytes[kPart + i]);
+            each_index<kCols>([&](auto c) TENON_INLINED {
+              each_index<kPanels>([&](auto j) TENON_INLINED {
+                dots[j][c].add(bytes[j], q + (kPart + i) * kStride + 4 * c);
+              });
+            });
+          });
+          each_index<kPanels>([&](auto j) TENON_INLINED {
+            each_index<kCols>([&](auto c) TENON_INLINED {
+              const I32x16 total = dots[j][c].total();
+              totals[j][c] = part == 0 ? total : add(totals[j][c], total);
+            });
+          });
         });
-        for (int j = 0; j < kPanels; ++j) {
-          for (int c = 0; c < kCols; ++c) totals[j][c] = dots[j][c].total();
-        }
       }
-      for (int j = 0; j < kPanels; ++j) {
-        for (int c = 0; c < kCols; ++c) {
+      each_index<kPanels>([&](auto j) TENON_INLINED {
+        each_index<kCols>([&](auto c) TENON_INLINED {
           add_dots<S, h>(totals[j][c], d[c], w[j], both[j][c], acc[j][c]);
-        }
-      }
+        });
+      });
     });
     if constexpr (S::kHasOffset) {
-      for (int j = 0; j < kPanels; ++j) {
-        for (int c = 0; c < kCols; ++c) {
+      each_index<kPanels>([&](auto j) TENON_INLINED {
+        each_index<kCols>([&](auto c) TENON_INLINED {
           acc[j][c] = add_offsets<S>(w[j], sums + c, half_sums + c, kRowInterleave, acc[j][c]);
-        }
-      }
+        });
+      });
     }
     q += kBlockBytes;
     d += kRowInterleave;
     sums += kRowInterleave;
     half_sums += 2 * kRowInterleave;
   }
-  each_sum([](F32x16 sum, float* y) { store(y, sum); });
+  each_sum([](F32x16 sum, float* y) TENON_INLINED { store(y, sum); });
 }
 
 /// Like micro_kernel, from the packed bytes of whole panel blocks, without a tile.
@@ -169,18 +203,19 @@ inline void micro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& a
                                 uint64_t t, uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
   auto x = activations_at<kCols>(args.quantised, t, block);
   F32x16 acc[kCols];
-  each_index<kCols>(
-      [&](auto c) { acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c)); });
+  each_index<kCols>([&](auto c) TENON_INLINED {
+    acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c));
+  });
   for (uint64_t b = 0; b < num_blocks;
        b += PanelBlock::kBlocks, panel_blocks += PanelBlock::kBytes) {
     multiply_block<PanelBlock>(panel_blocks, ahead, x, acc);
   }
-  each_index<kCols>([&](auto c) { store(results_at(args, p, t + c), acc[c]); });
+  each_index<kCols>([&](auto c) TENON_INLINED { store(results_at(args, p, t + c), acc[c]); });
 }
 
 /// Calls use(t, columns) for blocks of rows that cover all rows. The last block may extend past the
 /// end: a wide block takes less time than several narrow ones.
-template <int kPanels, typename Use>
+template <int kPanels, int kFewest = kFewestColumns, typename Use>
 inline void each_row_block(uint64_t num_rows, Use use) {
   static_assert(kRowInterleave % kColumns == 0 && kColumns % kTileColumns == 0);
   uint64_t t = 0;
@@ -192,7 +227,7 @@ inline void each_row_block(uint64_t num_rows, Use use) {
     if constexpr (kPanels > 1) {
       next(std::integral_constant<int, kTileColumns>());
     } else {
-      columns_for<kFewestColumns>(num_rows - t, next);
+      columns_for<kFewest>(num_rows - t, next);
     }
   }
 }
@@ -229,11 +264,12 @@ __attribute__((noinline)) void macro_kernel(const LinearArgs& args, uint64_t p, 
   });
 }
 
-/// Like macro_kernel, from the packed bytes.
+/// Like macro_kernel, from the packed bytes. Rows are interleaved: there is no block of one row.
 template <typename PanelBlock>
 inline void macro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
                                 uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
-  each_row_block<1>(args.num_rows, [&](uint64_t t, auto columns) {
+  constexpr int kFewest = kFewestColumns > 2 ? kFewestColumns : 2;
+  each_row_block<1, kFewest>(args.num_rows, [&](uint64_t t, auto columns) {
     micro_kernel_packed<PanelBlock, decltype(columns)::value>(panel_blocks, args, p, t, block,
                                                               num_blocks, ahead);
     ahead.block_bytes = 0;
@@ -313,8 +349,8 @@ inline void multiply_panels(const LinearArgs& args) {
 template <typename PanelBlock>
 void linear_blocks(const LinearArgs& args) noexcept {
   if (args.num_rows <= kDirectRows) return direct_rows<PanelBlock>(args);
-  if constexpr (kPackedRows > kDirectRows) {
-    if (reads_packed(args.num_rows)) return multiply_panels<PanelBlock, false>(args);
+  if constexpr (kPackedRows > kDirectRows && (!kKeepsBoth || unpacks_fast<PanelBlock>())) {
+    if (args.num_rows <= kPackedRows) return multiply_panels<PanelBlock, false>(args);
   }
   multiply_panels<PanelBlock, true>(args);
 }

@@ -335,8 +335,9 @@ inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
 /// Most rows multiplied while weights are unpacked.
 inline constexpr int kDirectRows = kColumns;
-/// Most rows multiplied with packed weights instead of tiles.
-inline constexpr int kPackedRows = kDirectRows;
+/// Most rows multiplied with packed weights instead of tiles, in two passes. Without AVX-VNNI only
+/// weights that unpack fast are.
+inline constexpr int kPackedRows = 2 * kDirectRows;
 /// Float kernels: 3 columns x 4 registers of sums + 4 of weights.
 inline constexpr int kFloatColumns = 3;
 /// Values of k per chunk of a float panel, converted to an f32 tile in the first-level cache,

@@ -76,7 +76,7 @@ struct Iq2Block : CodebookBlock<kIq2Bias> {
     return scale_of(nibble_at(group % kScales, group / kScales));
   }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Plain3::each_entry(bytes + kHead + b * Plain3::kBytes, kIq2Table, use);
   }
 };
@@ -100,7 +100,7 @@ struct Iq3Block : CodebookBlock<kByteBias> {
       : CodebookBlock<kByteBias>(panel_block, 1.0f / static_cast<float>(kSteps)) {}
   [[nodiscard]] F32x16 scale(uint32_t b) const { return this->scale_of(this->nibble_at(0, b)); }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Coded4<kTable>::each(this->bytes + kHead + b * Coded4<kTable>::kBytes, use);
   }
 };
@@ -131,11 +131,11 @@ struct Iq1SBlock : CodebookBlock<0> {
     return mul(scale, lookup(shift_right(low_nibble(0, b), 3), kIq1SOffsets));
   }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Plain2::each(bytes + kHead + b * Plain2::kBytes, use);
   }
   template <typename Use>
-  void each_in_place(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each_in_place(uint32_t b, Use use) const {
     Plain2::each_in_place(bytes + kHead + b * Plain2::kBytes, use);
   }
 };
@@ -155,17 +155,17 @@ struct Iq1MBlock : CodebookBlock<kIq1MBias> {
   /// A bit per eight values, of block b and the blocks after it: set if the eighth is added.
   [[nodiscard]] I32x16 added(uint32_t b) const { return low_nibble(2, b); }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     const U8x64 eighths = repeat_lowest_byte(bit_and(added(b), broadcast_i32(15)));
-    each_part(b, [&](auto g, U8x64 levels) {
+    each_part(b, [&](auto g, U8x64 levels) TENON_INLINED {
       use(g, or_bytes(levels, lookup(eighths, kTwoOfBit<g / 2>)));
     });
   }
   template <typename Use>
-  void each_part(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each_part(uint32_t b, Use use) const {
     const uint8_t* quants = bytes + kHead + b * Plain2::kBytes;
     const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
-    each_index<8>([&](auto g) {
+    each_index<8>([&](auto g) TENON_INLINED {
       constexpr int kBit = g % 4 * 2;  // to bit 3
       use(g, moved_bits<(kBit > 3 ? kBit - 3 : 0), (kBit < 3 ? 3 - kBit : 0), 0x18>(raw[g / 4]));
     });
@@ -173,7 +173,7 @@ struct Iq1MBlock : CodebookBlock<kIq1MBias> {
   /// Unit of the codes.
   static constexpr int kCodeUnit = 8;
   template <typename Use>
-  void each_in_place(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each_in_place(uint32_t b, Use use) const {
     Plain2::each_in_place(bytes + kHead + b * Plain2::kBytes, use);
   }
   [[nodiscard]] I32x16 rest(uint32_t b, int h, const HalfTotals& totals) const {

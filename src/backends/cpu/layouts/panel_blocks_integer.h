@@ -23,9 +23,10 @@ inline constexpr Bytes16 kFp4Table = table_of(kFp4Doubled, kFp4Bias);
 /// 4 vectors of nibbles, group 2i low and 2i + 1 high.
 struct Plain4 {
   static constexpr uint64_t kBytes = 256;
+  static constexpr bool kUnpacksFast = true;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
-    each_index<4>([&](auto i) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
+    each_index<4>([&](auto i) TENON_INLINED {
       const U8x64 raw = load_u8(quants + 64 * i);
       use(std::integral_constant<int, 2 * i>(), low_nibbles(raw));
       use(std::integral_constant<int, 2 * i + 1>(), high_nibbles(raw));
@@ -36,9 +37,9 @@ struct Plain4 {
 struct Plain5 {
   static constexpr uint64_t kBytes = 320;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
     const U8x64 plane = load_u8(quants + 256);
-    Plain4::each(quants, [&](auto g, U8x64 low) {
+    Plain4::each(quants, [&](auto g, U8x64 low) TENON_INLINED {
       use(g, or_bits<(g > 4 ? g - 4 : 0), (g < 4 ? 4 - g : 0), 16>(low, plane));
     });
   }
@@ -48,8 +49,8 @@ struct Plain5 {
 struct Plain6 {
   static constexpr uint64_t kBytes = 384;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
-    Plain4::each(quants, [&](auto g, U8x64 low) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
+    Plain4::each(quants, [&](auto g, U8x64 low) TENON_INLINED {
       constexpr int kBit = g % 4 * 2;
       const U8x64 plane = load_u8(quants + 256 + 64 * (g / 4));
       use(g, or_bits<(kBit > 4 ? kBit - 4 : 0), (kBit < 4 ? 4 - kBit : 0), 0x30>(low, plane));
@@ -59,9 +60,10 @@ struct Plain6 {
 /// Signed bytes.
 struct Signed8 {
   static constexpr uint64_t kBytes = 512;
+  static constexpr bool kUnpacksFast = true;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
-    each_index<8>([&](auto g) { use(g, wide_bytes(load_u8(quants + 64 * g))); });
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
+    each_index<8>([&](auto g) TENON_INLINED { use(g, wide_bytes(load_u8(quants + 64 * g))); });
   }
 };
 /// 4-bit codes of a table.
@@ -69,8 +71,8 @@ template <const Bytes16& kTable>
 struct Coded4 {
   static constexpr uint64_t kBytes = 256;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
-    each_index<4>([&](auto i) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
+    each_index<4>([&](auto i) TENON_INLINED {
       const U8x64 raw = load_u8(quants + 64 * i);
       use(std::integral_constant<int, 2 * i>(), lookup(low_nibbles(raw), kTable));
       use(std::integral_constant<int, 2 * i + 1>(), lookup(high_nibbles(raw), kTable));
@@ -79,24 +81,26 @@ struct Coded4 {
 };
 struct Plain2 {
   static constexpr uint64_t kBytes = 128;
+  static constexpr bool kUnpacksFast = true;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
     const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
-    each_index<8>([&](auto g) { use(g, bits<g % 4 * 2, 3>(raw[g / 4])); });
+    each_index<8>([&](auto g) TENON_INLINED { use(g, bits<g % 4 * 2, 3>(raw[g / 4])); });
   }
   /// Like each(), but with four times the codes of odd groups, which spares half of the moves.
   template <typename Use>
-  static void each_in_place(const uint8_t* quants, Use use) {
+  [[gnu::always_inline]] static void each_in_place(const uint8_t* quants, Use use) {
     const U8x64 raw[2] = {load_u8(quants), load_u8(quants + 64)};
-    each_index<8>([&](auto g) { use(g, bits<g % 4 / 2 * 4, (3 << g % 2 * 2)>(raw[g / 4])); });
+    each_index<8>([&](auto g)
+                      TENON_INLINED { use(g, bits<g % 4 / 2 * 4, (3 << g % 2 * 2)>(raw[g / 4])); });
   }
 };
 /// Two three-bit codes in the nibbles of each of three vectors, and two more in the remaining bits.
 struct Plain3 {
   static constexpr uint64_t kBytes = 192;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
-    each_index<3>([&](auto i) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
+    each_index<3>([&](auto i) TENON_INLINED {
       const U8x64 raw = load_u8(quants + 64 * i);
       use(std::integral_constant<int, 2 * i>(), bits<0, 7>(raw));
       use(std::integral_constant<int, 2 * i + 1>(), bits<4, 7>(raw));
@@ -107,8 +111,9 @@ struct Plain3 {
   }
   /// Table entries (of 8) instead of codes.
   template <typename Use>
-  static void each_entry(const uint8_t* quants, const Bytes16& table, Use use) {
-    each_index<4>([&](auto i) {
+  [[gnu::always_inline]] static void each_entry(const uint8_t* quants, const Bytes16& table,
+                                                Use use) {
+    each_index<4>([&](auto i) TENON_INLINED {
       const U8x64 nibbles = i < 3 ? bits<0, 0x77>(load_u8(quants + 64 * i)) : last_codes(quants);
       const TwoU8x64 entries = lookup_nibbles(nibbles, table);
       use(std::integral_constant<int, 2 * i>(), entries.low);
@@ -132,10 +137,10 @@ inline constexpr Bytes16 kTwoOfBit = [] {
 struct Signs1 {
   static constexpr uint64_t kBytes = 64;
   template <typename Use>
-  static void each(const uint8_t* quants, Use use) {
+  [[gnu::always_inline]] static void each(const uint8_t* quants, Use use) {
     const U8x64 plane = load_columns(quants);
     const U8x64 nibbles[2] = {low_nibbles(plane), high_nibbles(plane)};
-    each_index<8>([&](auto g) { use(g, lookup(nibbles[g / 4], kTwoOfBit<g % 4>)); });
+    each_index<8>([&](auto g) TENON_INLINED { use(g, lookup(nibbles[g / 4], kTwoOfBit<g % 4>)); });
   }
 };
 
@@ -149,6 +154,7 @@ inline F32x16 half_vector(const uint8_t* panel_block, uint32_t index) {
 template <typename Bytes, typename WeightsOf, int kByteBias, uint32_t kNumBlocks>
 struct HalfBlock {
   using Weights = WeightsOf;
+  static constexpr bool kUnpacksFast = unpacks_fast<Bytes>();
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = false;
   static constexpr uint32_t kBlocks = kNumBlocks;
@@ -160,11 +166,12 @@ struct HalfBlock {
       : quants(panel_block + 2 * kRows), d(half_vector(panel_block, 0)) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Bytes::each(quants + b * Bytes::kBytes, use);
   }
   template <typename Use>
-  void each_in_place(uint32_t b, Use use) const requires std::is_same_v<Bytes, Plain2> {
+  [[gnu::always_inline]] void each_in_place(uint32_t b,
+                                            Use use) const requires std::is_same_v<Bytes, Plain2> {
     Bytes::each_in_place(quants + b * Bytes::kBytes, use);
   }
 };
@@ -173,6 +180,7 @@ struct HalfBlock {
 template <typename Bytes, typename WeightsOf, int kByteBias, uint32_t kGroupValues>
 struct SuperBlock {
   using Weights = WeightsOf;
+  static constexpr bool kUnpacksFast = unpacks_fast<Bytes>();
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = false;
   static constexpr uint32_t kBlocks = 8;
@@ -187,7 +195,7 @@ struct SuperBlock {
     return mul(d, load_s8_as_f32(bytes + (2 + group) * kRows));
   }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Bytes::each(bytes + kHead + b * Bytes::kBytes, use);
   }
 };
@@ -196,6 +204,7 @@ struct SuperBlock {
 template <typename Bytes, typename WeightsOf, int kByteBias>
 struct HalfMinBlock {
   using Weights = WeightsOf;
+  static constexpr bool kUnpacksFast = unpacks_fast<Bytes>();
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = true;
   static constexpr uint32_t kBlocks = 1;
@@ -212,7 +221,7 @@ struct HalfMinBlock {
     return fma(scale, broadcast(static_cast<float>(kBias)), m);
   }
   template <typename Use>
-  void each(uint32_t, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t, Use use) const {
     Bytes::each(quants, use);
   }
 };
@@ -221,6 +230,7 @@ struct HalfMinBlock {
 template <typename Bytes, typename WeightsOf, int kByteBias>
 struct SuperMinBlock {
   using Weights = WeightsOf;
+  static constexpr bool kUnpacksFast = unpacks_fast<Bytes>();
   static constexpr int kBias = kByteBias;
   static constexpr bool kHasOffset = true;
   static constexpr uint32_t kBlocks = 8;
@@ -241,7 +251,7 @@ struct SuperMinBlock {
     return kBias == 0 ? minimum : fma(scale, broadcast(static_cast<float>(kBias)), minimum);
   }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Bytes::each(bytes + kHead + b * Bytes::kBytes, use);
   }
 };
@@ -249,6 +259,7 @@ struct SuperMinBlock {
 /// q2_K: f16 d and dmin, a byte of two nibbles per 16 values: weights d * low * byte - dmin * high.
 struct Super2Block {
   using Weights = Unsigned<3>;
+  static constexpr bool kUnpacksFast = true;
   static constexpr int kBias = 0;
   static constexpr bool kHasOffset = true;
   static constexpr uint32_t kBlocks = 8;
@@ -270,11 +281,11 @@ struct Super2Block {
     return mul(negative_dmin, to_f32(shift_right(both, 4)));
   }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Plain2::each(bytes + kHead + b * Plain2::kBytes, use);
   }
   template <typename Use>
-  void each_in_place(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each_in_place(uint32_t b, Use use) const {
     Plain2::each_in_place(bytes + kHead + b * Plain2::kBytes, use);
   }
 };
@@ -302,7 +313,7 @@ struct Mxfp4Block {
   explicit Mxfp4Block(const uint8_t* panel_block) : bytes(panel_block) {}
   [[nodiscard]] F32x16 scale(uint32_t) const { return load_e8m0_half(bytes); }
   template <typename Use>
-  void each(uint32_t, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t, Use use) const {
     Coded4<kFp4Table>::each(bytes + kRows, use);
   }
 };
@@ -322,7 +333,7 @@ struct Nvfp4Block {
     return load_ue4m3_half(bytes + group * kRows);
   }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Coded4<kFp4Table>::each(bytes + kHead + b * Coded4<kFp4Table>::kBytes, use);
   }
 };
