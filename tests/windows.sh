@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Cross-builds the library, the program and tests for Windows x86-64 by mingw-w64, and runs them
-# under wine: tests/windows.sh [--most]. --most also builds and runs the tests of rooms, which takes
-# twice as long. Ends with status 77 if the tools cannot be installed. Logits are compared with those
+# under wine: tests/windows.sh [--most]. --most also builds and runs the conformance suite and the
+# tests of rooms, which takes twice as long. Ends with status 77 if the tools cannot be installed. Logits are compared with those
 # of build-dev/bin/tenon, if it is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,9 +20,9 @@ if ! bash cmake/toolchains/fetch_sources.sh "$sources"; then
   exit 77
 fi
 
-targets=(tenon_shared tenon_program tenon_plugin_reference test_capi test_conformance)
+targets=(tenon_shared tenon_program test_capi)
 if $most; then
-  targets+=(test_base test_file test_text test_text_grammar test_sampler test_backend)
+  targets+=(tenon_plugin_reference test_conformance test_base test_file test_text test_text_grammar test_sampler test_backend)
 fi
 cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/x86_64-w64-mingw32.cmake" \
   -DTENON_SOURCE_PACKAGES="$sources" -DCMAKE_BUILD_TYPE=Release -DTENON_UNITY=ON \
@@ -112,10 +112,12 @@ head -c 5000 "$model" > "$build/broken.gguf"
 check "a truncated model is refused" is_refused "$build/broken.gguf"
 check "a missing model is refused" is_refused 'Z:\nowhere\ünï.gguf'
 
-check "test_capi" wine "$build/bin/test_capi.exe"
-fast='-SameBitsOfALongSequence.*:Models/*:Model.*:Select*:*LongPasts*'
-check "conformance by avx2" wine "$build/bin/test_conformance.exe" --backend cpu --isa avx2 --gtest_filter="$fast"
+# Tests of time are Linux's: wine's clocks and locks are not what they measure.
+check "test_capi" wine "$build/bin/test_capi.exe" --gtest_filter='-LinearTime.*'
 if $most; then
+  fast='-SameBitsOfALongSequence.*:Models/*:Model.*:Select*:*LongPasts*'
+  check "conformance by avx2" wine "$build/bin/test_conformance.exe" --backend cpu --isa avx2 \
+    --gtest_filter="$fast"
   for name in base file text text_grammar sampler backend; do
     check "test_$name" wine "$build/bin/test_$name.exe"
   done
