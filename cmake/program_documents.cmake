@@ -1,4 +1,7 @@
 # Manual pages and shell completions, printed by the program after its build.
+if(WIN32)  # it has no place for them
+  return()
+endif()
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   message(STATUS
           "Manual pages and completion are left out: the program does not run where it is built")

@@ -6,6 +6,8 @@
 #include <string>
 #ifdef _WIN32
 #include "base/windows/windows_api.h"
+#undef far  // words of 16-bit compilers, and of tests
+#undef near
 #else
 #include <fcntl.h>
 #include <unistd.h>
