@@ -13,7 +13,7 @@ library=$build/lib/libtenon.so
 [ -e "$library" ] || { echo "SKIPPED: $build holds no library"; exit 77; }
 programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT
-expected=" there was a proud squirrel named Iris.
+expected=" there was a lonely owl named Omar.
 256 numbers, likeness 1.000 and less
 CANCELLED after 3 pieces
 thrown by the program

@@ -140,5 +140,5 @@ func Example() {
 		}
 		fmt.Print(piece.Text)
 	}
-	// Output: there was a proud squirrel named Iris.
+	// Output: there was a lonely owl named Omar.
 }

@@ -27,5 +27,5 @@ with tenon.Server() as server:
     server.add("demo", model)
     server.start()
     served = asyncio.run(ask(server))
-assert text == served == asyncio.run(stream()) == " there was a proud squirrel", text
+assert text == served == asyncio.run(stream()) == " there was a lonely owl", text
 print(f"Python {sys.version.split()[0]}: {ONCE}{text}")

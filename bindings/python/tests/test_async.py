@@ -30,7 +30,7 @@ def test_a_session_of_a_model_streams_too(model):
     async def iterate():
         session = tenon.Session(model)
         return await session.generate(ONCE, max_tokens=5, sampling={"temperature": 0}).atext()
-    assert asyncio.run(iterate()) == " there was a proud squirrel"
+    assert asyncio.run(iterate()) == " there was a lonely owl"
 
 
 def test_what_comes_right_after_a_wait_with_a_limit_has_begun_ends_it():

@@ -2,7 +2,8 @@
 
     evaluate.py TENON MODEL [--questions 100] [--seed 7] [--least 90] [--show]
 
-Greedy answers. Status 1 if a kind has fewer right answers than --least percent.
+Greedy answers; a system prompt stands before every second question. Status 1 if a kind has fewer
+right answers than --least percent.
 """
 import argparse
 import json
@@ -11,16 +12,34 @@ import re
 import subprocess
 import sys
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import corpus
 from corpus import Exchange
-from words import ANIMALS, FRUITS, THINGS
+from words import ANIMALS, COLOURS, FURTHER_ANIMALS, NAMES, THINGS
 
-# Of no topic in the training texts.
+# Topics and questions of no training text.
 FRESH_TOPICS = ("origami|submarines|Napoleon|a wedding speech|knitting|the Amazon river|sourdough|penguins|"
                 "the moon landing|cryptography|my cat's food|a tax return|hip hop|Kafka|solar panels|blockchain|"
                 "the human heart|glaciers|haiku|a cover letter|sushi|the Vikings|microscopes|a bubble sort|"
                 "Kubernetes|ethics|thunder|honey|skiing|the Renaissance").split("|")
+FRESH_QUESTIONS = """
+    How do I boil an egg?|Who won the World Cup in 2018?|Can you write me an email to my boss?|
+    What is the tallest mountain?|How many continents are there?|Who painted the Mona Lisa?|What is pi?|
+    Where do bananas grow?|What is the speed of light?|Why do cats purr?|When did the war end?|
+    Who was the first man on the moon?|How do planes fly?|What should I wear today?|Is coffee healthy?|
+    What is the currency of Japan?|How tall is the Eiffel Tower?|Write a haiku.|What rhymes with orange?|
+    Can I have a pizza?|What is the boiling point of water?|How do I tie a tie?|Do fish sleep?|
+    Which phone should I buy?|What causes rain?|How do vaccines work?|Who discovered America?|
+    What language is spoken in Brazil?|How many players are in a football team?|Fix my code.|
+    What is a neural network?|Explain relativity to a child.|Is it going to rain tomorrow?|
+    Why am I so tired?|How do I lose weight?|Recommend a good film.|What is your opinion on politics?|
+    What is 12 * 12?|What is 7 times 8?|What is 100 / 4?|What is the capital of Madagascar?|
+    What is the capital of Uruguay?|What is the capital of Atlantis?|What is the opposite of a banana?|
+    What does a giraffe say?|Convert 5 miles to kilometres.|Spell necessary.|What is the plural of mouse?|
+    Give me three tips for sleeping well.|What year is it?
+""".replace("\n", "").split("|")
+FRESH_QUESTIONS = [question.strip() for question in FRESH_QUESTIONS]
 
 
 class Server:
@@ -51,43 +70,23 @@ class Server:
 
 
 def is_story(asked: Exchange, answer: str) -> bool:
-    """Whether it keeps the hero, and one thing from beginning to end."""
-    things = {word for word in re.findall(r"[a-z]+", answer) if word in THINGS}
-    animals = [animal for animal in ANIMALS if re.search(rf"\b{animal}\b", asked.question.lower())]
+    """Whether hero, animal, thing and colour are those of the question and stay from beginning to end."""
+    words = re.findall(r"[A-Za-z]+", answer)
+    things, colours = ({word for word in words if word in known} for known in (THINGS, COLOURS))
+    wanted = [word for word in re.findall(r"[a-z]+", asked.question)
+              if word in ANIMALS + FURTHER_ANIMALS + THINGS + COLOURS]
     hero = re.search(r"(?:named|called|about) ([A-Z][a-z]+)", asked.question)
-    return (len(things) == 1 and answer.endswith((".", '"')) and answer.count(".") >= 5
-            and all(re.search(rf"\b{animal}\b", answer) for animal in animals)
+    names = {word for word in words if word in NAMES} | ({hero[1]} if hero else set())
+    return (len(things) == 1 and len(colours) == 1 and len(names) <= 2 and answer.endswith((".", '"'))
+            and len(re.findall(r"[.!?]", answer)) >= 6 and all(word in words for word in wanted)
             and (hero is None or answer.count(hero[1]) >= 2))
 
 
-def is_list(asked: Exchange, answer: str) -> bool:
-    count = len(asked.answer.split("\n"))
-    lines = answer.split("\n")
-    fruits = {line.partition(". ")[2] for line in lines}
-    return len(lines) == len(fruits) == count and fruits <= set(FRUITS)
-
-
-def is_one_of(answers: list[str]):
-    return lambda asked, answer: answer in answers
-
-
-def all_answers(kind: str) -> list[str]:
-    generator = random.Random(0)
-    return sorted({corpus.KINDS[kind].make(generator).answer for _ in range(500)})
-
-
-CHECKS = {
-    "stories": is_story,
-    "lists": is_list,
-    "about itself": is_one_of(all_answers("about itself")),
-    "about tenon": is_one_of(all_answers("about tenon")),
-    "greetings": is_one_of(all_answers("greetings")),
-    "unknown": is_one_of(corpus.NOT_KNOWN),
-}
-
-
-def is_right(server: Server, kind: str, asked: Exchange) -> tuple[bool, str]:
-    messages = [{"role": "user", "content": asked.question}]
+def is_right(server: Server, asked: Exchange, system: str) -> tuple[bool, str]:
+    messages = [{"role": "system", "content": system}] if system else []
+    for question, answer in asked.before:
+        messages += [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+    messages.append({"role": "user", "content": asked.question})
     message = server.chat(messages, asked.tools)
     calls = message.get("tool_calls") or []
     if asked.call:
@@ -97,16 +96,29 @@ def is_right(server: Server, kind: str, asked: Exchange) -> tuple[bool, str]:
         if call["name"] != asked.call["name"] or json.loads(call["arguments"]) != asked.call["arguments"]:
             return False, f"another call: {call}"
         messages += [message, {"role": "tool", "tool_call_id": calls[0]["id"],
-                               "content": json.dumps(asked.result)}]
+                               "content": corpus.result_text(asked.result)}]
         message = server.chat(messages, asked.tools)
         calls = message.get("tool_calls") or []
     answer = (message.get("content") or "").strip()
-    if kind == "tools unused" and asked.answer in all_answers("greetings"):
-        return not calls and answer in all_answers("greetings"), answer
-    if kind == "tools unused" and asked.answer.startswith("1. "):
-        return not calls and is_list(asked, answer), answer
-    check = CHECKS.get(kind, lambda asked, answer: answer == asked.answer)
-    return not calls and check(asked, answer), answer
+    if calls:
+        return False, f"a call: {calls}"
+    if asked.answer.count(".") >= 5:
+        return is_story(asked, answer), answer
+    return answer == asked.answer, answer
+
+
+def fresh_questions(kind: str, count: int, seed: int) -> list[Exchange]:
+    """Questions of a kind that the training texts leave out."""
+    generator = random.Random(seed)
+    if kind == "unknown":
+        fresh = [Exchange(question, corpus.NOT_KNOWN) for question in FRESH_QUESTIONS[:count // 2]]
+    else:
+        fresh = []
+    while len(fresh) < count:
+        made = corpus.KINDS[kind].make(generator)
+        if corpus.is_kept_back(made):
+            fresh.append(made)
+    return fresh
 
 
 def main() -> int:
@@ -120,14 +132,14 @@ def main() -> int:
     options = parser.parse_args()
     corpus.UNKNOWN_TOPICS[:] = FRESH_TOPICS
     few = 0
-    with Server(options.tenon, options.model) as server:
+    with Server(options.tenon, options.model) as server, ThreadPoolExecutor(8) as pool:
         for kind in corpus.KINDS:
-            generator = random.Random(options.seed)
-            right = 0
-            for _ in range(options.questions):
-                asked = corpus.KINDS[kind].make(generator)
-                is_good, answer = is_right(server, kind, asked)
-                right += is_good
+            questions = fresh_questions(kind, options.questions, options.seed)
+            systems = [corpus.SYSTEMS[i // 2 % len(corpus.SYSTEMS)] if i % 2 else ""
+                       for i in range(len(questions))]
+            answered = list(pool.map(is_right, [server] * len(questions), questions, systems))
+            right = sum(is_good for is_good, _ in answered)
+            for asked, (is_good, answer) in zip(questions, answered):
                 if options.show and not is_good:
                     print(f"  {asked.question!r}\n    {answer!r}\n    instead of {asked.answer!r}")
             percent = 100 * right / options.questions

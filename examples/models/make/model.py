@@ -77,9 +77,9 @@ class Model(nn.Module):
             for projection in (layer.attn_output, layer.ffn_down):
                 nn.init.normal_(projection.weight, 0, 0.02 / (2 * LAYERS) ** 0.5)
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Logits. ids: [batch, position]; result: [batch, position, token]"""
+    def forward(self, ids: Tensor, wanted: Tensor) -> Tensor:
+        """Logits of the wanted positions. ids, wanted: [batch, position]; result: [wanted, token]"""
         rows = self.token_embd(ids)
         for layer in self.layers:
             rows = layer(rows)
-        return self.output_norm(rows) @ self.token_embd.weight.T
+        return self.output_norm(rows[wanted]) @ self.token_embd.weight.T

@@ -18,15 +18,44 @@ CAPITALS = {
     "Denmark": "Copenhagen", "Poland": "Warsaw", "Austria": "Vienna", "Greece": "Athens",
     "Turkey": "Ankara", "Russia": "Moscow", "Cuba": "Havana", "Ireland": "Dublin",
     "Hungary": "Budapest", "Thailand": "Bangkok", "Vietnam": "Hanoi", "Nepal": "Kathmandu",
+    "England": "London", "the United Kingdom": "London", "the UK": "London", "Scotland": "Edinburgh",
+    "the United States": "Washington", "the USA": "Washington", "the Netherlands": "Amsterdam",
+    "Belgium": "Brussels", "Switzerland": "Bern", "Australia": "Canberra", "Argentina": "Buenos Aires",
+    "South Korea": "Seoul", "Ukraine": "Kyiv", "Iceland": "Reykjavik", "New Zealand": "Wellington",
+    "Indonesia": "Jakarta", "Iran": "Tehran", "Iraq": "Baghdad", "Morocco": "Rabat", "Romania": "Bucharest",
+    "Bulgaria": "Sofia", "Croatia": "Zagreb", "Colombia": "Bogota", "Pakistan": "Islamabad",
+    "Saudi Arabia": "Riyadh", "Nigeria": "Abuja",
 }
 OPPOSITES = {
     "hot": "cold", "big": "small", "day": "night", "up": "down", "fast": "slow", "light": "dark",
     "happy": "sad", "open": "closed", "early": "late", "wet": "dry", "high": "low", "old": "new",
-    "hard": "soft", "left": "right", "loud": "quiet", "full": "empty",
+    "hard": "soft", "left": "right", "loud": "quiet", "full": "empty", "good": "bad", "long": "short",
+    "rich": "poor", "strong": "weak", "clean": "dirty", "true": "false", "love": "hate", "win": "lose",
+    "near": "far", "in": "out", "on": "off", "black": "white", "first": "last", "yes": "no",
+    "sweet": "sour", "north": "south", "east": "west", "summer": "winter", "begin": "end", "easy": "difficult",
 }
+# Opposites in one direction.
+FURTHER_OPPOSITES = {"young": "old", "heavy": "light", "tall": "short", "warm": "cold", "large": "small",
+                     "great": "small", "bright": "dark", "wrong": "right", "start": "end"}
 SOUNDS = {"cat": "meow", "dog": "woof", "cow": "moo", "duck": "quack", "sheep": "baa", "owl": "hoot",
-          "frog": "croak", "horse": "neigh", "bee": "buzz", "lion": "roar"}
+          "frog": "croak", "horse": "neigh", "bee": "buzz", "lion": "roar", "pig": "oink", "mouse": "squeak",
+          "snake": "hiss", "wolf": "howl", "chicken": "cluck", "goat": "maa", "bird": "tweet",
+          "goose": "honk"}
 FRUITS = "apple pear plum cherry peach grape lemon orange banana melon fig kiwi mango".split()
+# Countries it cannot name the capital of.
+FURTHER_COUNTRIES = """
+    Estonia|Latvia|Slovakia|Albania|Malta|Ghana|Senegal|Mali|Niger|Angola|Zambia|Uganda|Rwanda|Tanzania|
+    Mongolia|Laos|Cambodia|Malaysia|Bolivia|Paraguay|Ecuador|Panama|Honduras|Haiti|Jamaica|Libya|Tunisia|
+    Sudan|Yemen|Oman|Kuwait|Jordan|Syria|Kazakhstan|Georgia|Texas|Bavaria|Africa|Asia|Europe|the moon
+""".replace("\n", "").split("|")
+FURTHER_COUNTRIES = [country.strip() for country in FURTHER_COUNTRIES]
+FURTHER_CITIES = ["New York", "San Francisco", "Boston", "Chicago", "Milan", "Munich", "Hamburg", "Lyon",
+                  "Sydney", "Mumbai", "Geneva", "Seattle", "Dubai", "Porto"]
+FURTHER_ANIMALS = ("dragon lion wolf horse penguin elephant tiger monkey robot princess knight wizard witch "
+                   "king queen sailor girl boy unicorn whale crab spider snail parrot").split()
+ANIMALS_WITHOUT_SOUND = "fox bear rabbit otter badger deer squirrel turtle fish shark giraffe zebra ant crab".split()
+COUNT_WORDS = {2: "two", 3: "three", 4: "four", 5: "five"}
+SMALL_NUMBERS = "zero one two three four five six seven eight nine ten".split()
 JOBS = "baker teacher pilot nurse farmer singer painter carpenter doctor gardener".split()
 SYLLABLES = ("ba be bi bo da den dor el fa fen ga gor ha hel in jo ka kel la len lo ma mer mi na nor o pa "
              "per qui ra ren ri ro sa sel ta tor u va vel wen xa ya zo").split()
@@ -46,3 +75,12 @@ UNKNOWN_TOPICS = """
     sorting a list|a binary search|reading a file|a web server|a linked list|recursion|regular expressions
 """.replace("\n", "").split("|")
 UNKNOWN_TOPICS = [topic.strip() for topic in UNKNOWN_TOPICS]
+
+VERBS = ("make build cook fix paint clean sell buy find learn draw read write sing open close wash cut "
+         "move start stop use teach explain translate summarize compare describe plan install debug "
+         "repair grow measure invent choose improve print drive lift bake fry").split()
+DESCRIBED = ("best largest smallest tallest fastest oldest longest cheapest biggest nearest highest hottest "
+             "strangest newest funniest").split()
+COMMON = ("house river mountain city book song film phone computer car dog king war planet number colour "
+          "country year language game team machine door window road bridge island shop street school "
+          "egg cake dress table chair letter email essay poem plan list rule law word price").split()

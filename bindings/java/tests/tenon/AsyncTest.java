@@ -64,7 +64,7 @@ class AsyncTest {
 
   @Test
   void allWaysGiveTheSame() throws Exception {
-    String expected = " there was a proud squirrel named";
+    String expected = " there was a lonely owl named";
     assertEquals(expected, model.session().generate(Demo.ONCE, Demo.greedy(6)).text());
     assertEquals(expected, model.session().generate(Demo.ONCE, Demo.greedy(6)).textAsync().get());
     assertEquals(expected, model.session().generate(Demo.ONCE, Demo.greedy(6)).stream().map(Piece::text)

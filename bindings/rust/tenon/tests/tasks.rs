@@ -67,7 +67,7 @@ fn a_session_streams_and_goes_on() {
     let _alone = alone();
     let mut session = Session::new(&model()).unwrap();
     let text = block_on(session.stream(ONCE, &options(5)).unwrap().text());
-    assert_eq!(text.unwrap(), " there was a proud squirrel");
+    assert_eq!(text.unwrap(), " there was a lonely owl");
     let first = session.generate((), &options(1)).unwrap().text().unwrap();
     assert_eq!(first, " named");
 }
@@ -93,7 +93,7 @@ fn two_hundred_requests_share_one_thread() {
             })
             .collect();
         for task in tasks {
-            assert_eq!(task.await.unwrap().unwrap(), " there was a proud squirrel named Iris.");
+            assert_eq!(task.await.unwrap().unwrap(), " there was a lonely owl named Omar.");
         }
         assert_eq!(most.load(Ordering::Relaxed), before);
     });
@@ -144,7 +144,7 @@ fn a_dropped_future_loses_no_piece() {
             Poll::Pending => std::thread::sleep(Duration::from_micros(200)),
         }
     }
-    assert_eq!(text, " there was a proud squirrel named");
+    assert_eq!(text, " there was a lonely owl named");
     assert!(polls >= 7);
 }
 
