@@ -7,7 +7,7 @@
 #include <tenon/tenon.hpp>
 
 #include "handles.h"
-#include "tests/base/temp_folder.h"
+#include "base/temp_folder.h"
 
 namespace {
 
