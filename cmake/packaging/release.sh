@@ -2,7 +2,7 @@
 # Makes the files of a release from a checkout, by one cross compiler (cmake/toolchains/install_zig.sh).
 #   bash cmake/packaging/release.sh [--parts LIST] [--output FOLDER] [TARGET...]
 # A target is a toolchain file of cmake/toolchains, without .cmake:
-#   x86_64-linux-gnu.2.28 (the default)  aarch64-linux-gnu.2.28  x86_64-linux-musl
+#   x86_64-linux-gnu.2.28  aarch64-linux-gnu.2.28 (the default: both)  x86_64-linux-musl
 # LIST names parts, separated by commas: tar, wheel, npm, deb, rpm, jar, go (default: all that suit the
 # target). The jar and the Go module are one file for all targets with glibc.
 # FOLDER (default: build-release/dist) gets the files and SHA256SUMS. WORK names the folder of the
@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
-[ $# -gt 0 ] || set -- x86_64-linux-gnu.2.28
+[ $# -gt 0 ] || set -- x86_64-linux-gnu.2.28 aarch64-linux-gnu.2.28
 for target in "$@"; do
   [ -e "$root/cmake/toolchains/$target.cmake" ] && [[ $target == *-linux-* ]] ||
     { echo "There is no toolchain file for $target in cmake/toolchains." >&2; exit 2; }

@@ -47,7 +47,6 @@ foreach(tool ar ranlib strip nm objcopy objdump readelf)
   set(CMAKE_${variable} ${tenon_tool_${tool}})
 endforeach()
 find_program(TENON_GNU_LINKER ${tenon_tools}ld.bfd REQUIRED NO_CMAKE_FIND_ROOT_PATH)
-set(CMAKE_LINKER ${TENON_GNU_LINKER})  # joins the objects of libtenon.a
 
 # Nothing of the building machine is linked.
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_BINARY_DIR}/no_root)
