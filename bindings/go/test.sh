@@ -93,4 +93,4 @@ CGO_ENABLED=0 go build -o program .
 rm -r tenon-go
 came=$(./program "$root/examples/models/demo-q8_0.gguf")
 echo "$came"
-[[ $came == " there was a proud by the package's own libtenon.so."*" server: 200" ]]
+[[ $came == " there was a lonely by the package's own libtenon.so."*" server: 200" ]]

@@ -13,14 +13,15 @@
 namespace {
 
 constexpr const char* kPrompt =
-    "<|im_start|>user\nInvent a person, as JSON.<|im_end|>\n<|im_start|>assistant\n";
+    "<|im_start|>user\nExtract name and age as JSON: Mia lives in Oslo.<|im_end|>\n"
+    "<|im_start|>assistant\n";
 constexpr const char* kSchema = R"({"type": "object", "properties": {
   "name": {"type": "string", "minLength": 1, "maxLength": 20},
   "age": {"type": "integer", "minimum": 0, "maximum": 120}},
   "required": ["name", "age"], "additionalProperties": false})";
 constexpr uint64_t kMaxTokens = 48;
 
-/// Custom rule: draws by the squared probability among the tokens whose bit is set.
+/// Custom rule: draws by the square root of the probability among the tokens whose bit is set.
 tenon::Token choose(std::span<const float> logits, std::span<const uint64_t> allowed,
                     std::mt19937& random) {
   float largest = -INFINITY;
@@ -30,7 +31,7 @@ tenon::Token choose(std::span<const float> logits, std::span<const uint64_t> all
   std::vector<double> weights(logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
     if ((allowed[i / 64] >> (i % 64) & 1) == 0) continue;
-    weights[i] = std::exp(2.0 * (logits[i] - largest));
+    weights[i] = std::exp(0.5 * (logits[i] - largest));
   }
   return std::discrete_distribution<tenon::Token>(weights.begin(), weights.end())(random);
 }

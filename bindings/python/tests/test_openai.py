@@ -215,7 +215,7 @@ def test_what_needs_other_machines_is_refused_with_a_sentence(client):
 
 def test_other_routes(client):
     text = client.completions.create(model="demo-q8_0", prompt="Once upon a time", max_tokens=4, temperature=0)
-    assert text.choices[0].text == " there was a proud"
+    assert text.choices[0].text == " there was a lonely"
     assert [model.id for model in client.models.list()] == ["demo-q8_0"]
     assert client.models.retrieve("demo-q8_0").object == "model"
     stored = client.responses.create(model="demo-q8_0", input=CAPITAL, temperature=0)

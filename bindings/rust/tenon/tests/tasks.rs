@@ -184,7 +184,7 @@ fn it_moves_from_an_iterator_to_a_task_and_back() {
     let mut stream = generation.into_stream();
     let second = block_on(stream.next()).unwrap().unwrap();
     let rest = stream.into_blocking().text().unwrap();
-    assert_eq!(format!("{first}{second}{rest}"), " there was a proud");
+    assert_eq!(format!("{first}{second}{rest}"), " there was a lonely");
 }
 
 #[test]
