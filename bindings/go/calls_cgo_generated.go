@@ -475,6 +475,15 @@ static int32_t call_embedder_rank(uintptr_t function, uintptr_t embedder, void* 
 static int32_t call_embedder_cancel(uintptr_t function, uintptr_t embedder) {
   return ((int32_t (*)(uintptr_t))function)(embedder);
 }
+static void* call_quantize_type(uintptr_t function, uintptr_t index) {
+  return ((void* (*)(uintptr_t))function)(index);
+}
+static int32_t call_quantize(uintptr_t function, void* path, void* target, void* options, uintptr_t progress, uintptr_t user) {
+  return ((int32_t (*)(void*, void*, void*, uintptr_t, uintptr_t))function)(path, target, options, progress, user);
+}
+static int32_t call_quantize_plan(uintptr_t function, void* path, void* options, uintptr_t visit, uintptr_t user) {
+  return ((int32_t (*)(void*, void*, uintptr_t, uintptr_t))function)(path, options, visit, user);
+}
 static int32_t call_server_create(uintptr_t function, void* options, void* server) {
   return ((int32_t (*)(void*, void*))function)(options, server);
 }
@@ -1147,6 +1156,18 @@ func callEmbedderRank(embedder uintptr, query unsafe.Pointer, length uintptr, do
 
 func callEmbedderCancel(embedder uintptr) int32 {
 	return int32(C.call_embedder_cancel(C.uintptr_t(functions[fnEmbedderCancel]), C.uintptr_t(embedder)))
+}
+
+func callQuantizeType(index uintptr) unsafe.Pointer {
+	return C.call_quantize_type(C.uintptr_t(functions[fnQuantizeType]), C.uintptr_t(index))
+}
+
+func callQuantize(path unsafe.Pointer, target unsafe.Pointer, options unsafe.Pointer, progress uintptr, user uintptr) int32 {
+	return int32(C.call_quantize(C.uintptr_t(functions[fnQuantize]), path, target, options, C.uintptr_t(progress), C.uintptr_t(user)))
+}
+
+func callQuantizePlan(path unsafe.Pointer, options unsafe.Pointer, visit uintptr, user uintptr) int32 {
+	return int32(C.call_quantize_plan(C.uintptr_t(functions[fnQuantizePlan]), path, options, C.uintptr_t(visit), C.uintptr_t(user)))
 }
 
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {

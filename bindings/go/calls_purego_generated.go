@@ -796,6 +796,21 @@ func callEmbedderCancel(embedder uintptr) int32 {
 	return int32(result)
 }
 
+func callQuantizeType(index uintptr) unsafe.Pointer {
+	result, _, _ := purego.SyscallN(functions[fnQuantizeType], index)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&result))
+}
+
+func callQuantize(path unsafe.Pointer, target unsafe.Pointer, options unsafe.Pointer, progress uintptr, user uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnQuantize], uintptr(path), uintptr(target), uintptr(options), progress, user)
+	return int32(result)
+}
+
+func callQuantizePlan(path unsafe.Pointer, options unsafe.Pointer, visit uintptr, user uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnQuantizePlan], uintptr(path), uintptr(options), visit, user)
+	return int32(result)
+}
+
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnServerCreate], uintptr(options), uintptr(server))
 	return int32(result)

@@ -229,6 +229,12 @@ const (
 	TextQuery = 1
 	// Role of texts: retrieval models want different words before a question and before a document. The options "query_prefix" and "document_prefix" hold them; the default is that of the model's card, if the library knows it.
 	TextDocument = 2
+	// one format for all matrices, without rules for layers
+	QuantizePure = 1
+	// the output matrix stays as it is
+	QuantizeKeepOutput = 2
+	// accepts matrices that are quantised already
+	QuantizeAgain = 4
 )
 
 // The codes of errors: errors.Is(err, tenon.ErrBusy).

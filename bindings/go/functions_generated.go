@@ -162,6 +162,9 @@ const (
 	fnEmbedderEmbed
 	fnEmbedderRank
 	fnEmbedderCancel
+	fnQuantizeType
+	fnQuantize
+	fnQuantizePlan
 	fnServerCreate
 	fnServerDestroy
 	fnServerAddModel
@@ -180,7 +183,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 156
+	numLibraryFunctions = 159
 )
 
 var functionNames = [numFunctions]string{
@@ -340,6 +343,9 @@ var functionNames = [numFunctions]string{
 	"tenon_embedder_embed",
 	"tenon_embedder_rank",
 	"tenon_embedder_cancel",
+	"tenon_quantize_type",
+	"tenon_quantize",
+	"tenon_quantize_plan",
 	"tenon_server_create",
 	"tenon_server_destroy",
 	"tenon_server_add_model",
@@ -2121,6 +2127,42 @@ func embedderCancel(embedder *handle) error {
 		return c.err
 	}
 	return c.done(callEmbedderCancel(embedderPointer))
+}
+
+func quantizeType(index int) string {
+	c := begin(fnQuantizeType)
+	defer c.end()
+	if c.err != nil {
+		return ""
+	}
+	return nameAt(callQuantizeType(uintptr(index)))
+}
+
+func quantize(path string, target string, options *QuantizeOptions, progress func(fraction float64) error) error {
+	c := begin(fnQuantize)
+	defer c.end()
+	pathBytes := c.name(path)
+	targetBytes := c.name(target)
+	var optionsValue cQuantizeOptions
+	options.fill(c, &optionsValue)
+	progressAddress, user := c.callback(addressProgress, progress, progress == nil)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callQuantize(slicePointer(pathBytes), slicePointer(targetBytes), unsafe.Pointer(&optionsValue), progressAddress, user))
+}
+
+func quantizePlan(path string, options *QuantizeOptions, visit func(change TensorChange) error) error {
+	c := begin(fnQuantizePlan)
+	defer c.end()
+	pathBytes := c.name(path)
+	var optionsValue cQuantizeOptions
+	options.fill(c, &optionsValue)
+	visitAddress, user := c.callback(addressTensor, visit, visit == nil)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callQuantizePlan(slicePointer(pathBytes), unsafe.Pointer(&optionsValue), visitAddress, user))
 }
 
 func serverCreate(options *ServerOptions) (*handle, error) {

@@ -192,7 +192,7 @@ TEST(Layout, Backend) {
 }
 
 TEST(Layout, Engines) {
-  expect_struct<tenon_submission>(136);
+  expect_struct<tenon_submission>(152);
   EXPECT_FIELD(tenon_submission, flags, 4);
   EXPECT_FIELD(tenon_submission, text, 8);
   EXPECT_FIELD(tenon_submission, text_length, 16);
@@ -211,12 +211,18 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_submission, num_top, 112);
   EXPECT_FIELD(tenon_submission, logprob_tokens, 120);
   EXPECT_FIELD(tenon_submission, num_logprob_tokens, 128);
-  expect_struct<tenon_request_stats>(32);
+  EXPECT_FIELD(tenon_submission, prediction, 136);
+  EXPECT_FIELD(tenon_submission, num_prediction, 144);
+  expect_struct<tenon_request_stats>(64);
   EXPECT_FIELD(tenon_request_stats, reuse_miss, 4);
   EXPECT_FIELD(tenon_request_stats, prompt_tokens, 8);
   EXPECT_FIELD(tenon_request_stats, reused_tokens, 16);
   EXPECT_FIELD(tenon_request_stats, miss_position, 24);
-  expect_struct<tenon_engine_stats>(640);
+  EXPECT_FIELD(tenon_request_stats, drafted_tokens, 32);
+  EXPECT_FIELD(tenon_request_stats, accepted_tokens, 40);
+  EXPECT_FIELD(tenon_request_stats, drafter, 48);
+  EXPECT_FIELD(tenon_request_stats, predicted_tokens, 56);
+  expect_struct<tenon_engine_stats>(664);
   EXPECT_FIELD(tenon_engine_stats, waiting, 8);
   EXPECT_FIELD(tenon_engine_stats, preempted, 80);
   EXPECT_FIELD(tenon_engine_stats, kv_limit_bytes, 88);
@@ -232,6 +238,9 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_engine_stats, first_token_seconds, 608);
   EXPECT_FIELD(tenon_engine_stats, request_seconds, 624);
   EXPECT_FIELD(tenon_engine_stats, queue_room, 632);
+  EXPECT_FIELD(tenon_engine_stats, drafts, 640);
+  EXPECT_FIELD(tenon_engine_stats, drafted_tokens, 648);
+  EXPECT_FIELD(tenon_engine_stats, accepted_tokens, 656);
 }
 
 TEST(Layout, Planning) {

@@ -366,6 +366,16 @@ export interface ChatDelta {
   readonly id: string
 }
 
+/** A tensor before and after. Lives during a call of tenon_tensor_callback. */
+export interface TensorChange {
+  readonly name: string
+  /** name of a format: "f16" */
+  readonly from: string
+  readonly to: string
+  readonly bytesBefore: number
+  readonly bytesAfter: number
+}
+
 /** The constants of tenon.h without TENON_. */
 export const constants: Readonly<{
   NO_TOKEN: -1
@@ -494,4 +504,7 @@ export const constants: Readonly<{
   TEXT_PLAIN: 0
   TEXT_QUERY: 1
   TEXT_DOCUMENT: 2
+  QUANTIZE_PURE: 1
+  QUANTIZE_KEEP_OUTPUT: 2
+  QUANTIZE_AGAIN: 4
 }>

@@ -545,6 +545,18 @@ pub struct Api {
     /// Ends the running calls on the embedder with CANCELLED, within a few milliseconds. Any thread, any
     /// time, but not in a signal handler.
     pub tenon_embedder_cancel: Option<unsafe extern "C" fn(embedder: *mut tenon_embedder) -> tenon_status>,
+    /// Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever.
+    pub tenon_quantize_type: Option<unsafe extern "C" fn(index: usize) -> *const c_char>,
+    /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay. Equal
+    /// files and options give equal bytes, with any number of threads. The file appears under its name
+    /// complete or not at all. Takes some megabytes of memory for each thread. progress NULL, or called with
+    /// 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format
+    /// or pattern, a pattern that no tensor has, and a target that is the model itself; UNSUPPORTED for
+    /// quantised matrices without TENON_QUANTIZE_AGAIN, and for a folder; FORMAT for a damaged file and a
+    /// value that its format cannot hold, naming the tensor; IO. Any thread.
+    pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
+    /// Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as tenon_quantize.
+    pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_quantize_options, visit: tenon_tensor_callback, user: *mut c_void) -> tenon_status>,
 }
 
 impl Api {
@@ -713,6 +725,9 @@ impl Api {
                 tenon_embedder_embed: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder, *const tenon_embedder_batch, *mut f32, usize, *mut usize) -> tenon_status>>(find(c"tenon_embedder_embed")),
                 tenon_embedder_rank: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder, *const c_char, usize, *const tenon_embedder_batch, *mut f32, usize, *mut usize) -> tenon_status>>(find(c"tenon_embedder_rank")),
                 tenon_embedder_cancel: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder) -> tenon_status>>(find(c"tenon_embedder_cancel")),
+                tenon_quantize_type: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(usize) -> *const c_char>>(find(c"tenon_quantize_type")),
+                tenon_quantize: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const tenon_quantize_options, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize")),
+                tenon_quantize_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const tenon_quantize_options, tenon_tensor_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize_plan")),
             }
         }
     }
@@ -878,6 +893,9 @@ impl Api {
             tenon_embedder_embed: Some(linked::tenon_embedder_embed),
             tenon_embedder_rank: Some(linked::tenon_embedder_rank),
             tenon_embedder_cancel: Some(linked::tenon_embedder_cancel),
+            tenon_quantize_type: Some(linked::tenon_quantize_type),
+            tenon_quantize: Some(linked::tenon_quantize),
+            tenon_quantize_plan: Some(linked::tenon_quantize_plan),
         }
     }
 }
@@ -1440,5 +1458,17 @@ pub mod linked {
         /// Ends the running calls on the embedder with CANCELLED, within a few milliseconds. Any thread, any
         /// time, but not in a signal handler.
         pub fn tenon_embedder_cancel(embedder: *mut tenon_embedder) -> tenon_status;
+        /// Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever.
+        pub fn tenon_quantize_type(index: usize) -> *const c_char;
+        /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
+        /// Equal files and options give equal bytes, with any number of threads. The file appears under its
+        /// name complete or not at all. Takes some megabytes of memory for each thread. progress NULL, or
+        /// called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an
+        /// unknown type, format or pattern, a pattern that no tensor has, and a target that is the model
+        /// itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, and for a folder; FORMAT
+        /// for a damaged file and a value that its format cannot hold, naming the tensor; IO. Any thread.
+        pub fn tenon_quantize(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
+        /// Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as tenon_quantize.
+        pub fn tenon_quantize_plan(path: *const c_char, options: *const tenon_quantize_options, visit: tenon_tensor_callback, user: *mut c_void) -> tenon_status;
     }
 }

@@ -1365,3 +1365,33 @@ pub(crate) fn embedder_cancel(embedder: &Handle<sys::tenon_embedder>) -> Result<
     check(unsafe { function(embedder.as_ptr()) })?;
     Ok(())
 }
+
+/// tenon_quantize_type
+pub(crate) fn quantize_type(index: usize) -> Result<Option<&'static str>> {
+    let function = found(library()?.api.tenon_quantize_type, "tenon_quantize_type")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    let result = unsafe { function(index) };
+    Ok(if result.is_null() { None } else { Some(unsafe { lent_name(result) }?) })
+}
+
+/// tenon_quantize
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn quantize(path: &CStr, target: &CStr, options: &sys::tenon_quantize_options, progress: sys::tenon_progress_callback, user: *mut c_void) -> Result<()> {
+    let function = found(library()?.api.tenon_quantize, "tenon_quantize")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(path.as_ptr(), target.as_ptr(), options, progress, user) })?;
+    Ok(())
+}
+
+/// tenon_quantize_plan
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn quantize_plan(path: &CStr, options: &sys::tenon_quantize_options, visit: sys::tenon_tensor_callback, user: *mut c_void) -> Result<()> {
+    let function = found(library()?.api.tenon_quantize_plan, "tenon_quantize_plan")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(path.as_ptr(), options, visit, user) })?;
+    Ok(())
+}
