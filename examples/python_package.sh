@@ -16,12 +16,13 @@ headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
 rm -rf "$output"
 mkdir -p "$output"
 cp -r "$root/bindings/python/tenon" "$output"
-"$python" - "$root/bindings/python" "$output/tenon/_native.abi3.so" <<'PYTHON'
+"$python" - "$root/bindings/python" "$build" "$output/tenon/_native.abi3.so" <<'PYTHON'
 import sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True
 import build_wheel
-build_wheel.compile_extension(sys.argv[2])
+build_wheel.compile_extension(Path(sys.argv[2]), Path(sys.argv[3]))
 PYTHON
 ln -s "$build/lib" "$output/tenon/lib"
 PYTHONPATH=$output PYTHONDONTWRITEBYTECODE=1 "$python" -c 'import tenon'

@@ -61,17 +61,17 @@ def compile_extension(build, output):
         sys.exit(f"{headers}/Python.h is missing: install Python's headers (Debian: python3-dev)")
     # Debian's pyconfig.h includes one of several by its processor. All targets have 64 bits and the limited API, so
     # the one that is installed serves each of them.
-    own = output.parent / "python_headers"
     config = next((path for path in Path(sysconfig.get_config_h_filename()).resolve().parents[2].glob(
         f"*-linux-gnu/python{sysconfig.get_python_version()}/pyconfig.h")), None)
-    for machine in ("x86_64", "aarch64") if config else ():
-        folder = own / f"{machine}-linux-gnu/python{sysconfig.get_python_version()}"
-        folder.mkdir(parents=True)
-        (folder / "pyconfig.h").symlink_to(config)
-    subprocess.run([compiler_of(build), *([f"-I{own}"] if config else []), "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra",
-                    "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-s", f"-I{headers}",
-                    f"-I{ROOT / 'capi/include'}", str(HERE / "native/module.c"), "-o", str(output)],
-                   check=True)
+    with tempfile.TemporaryDirectory() as own:
+        for machine in ("x86_64", "aarch64") if config else ():
+            folder = Path(own) / f"{machine}-linux-gnu/python{sysconfig.get_python_version()}"
+            folder.mkdir(parents=True)
+            (folder / "pyconfig.h").symlink_to(config)
+        subprocess.run([compiler_of(build), *([f"-I{own}"] if config else []), "-std=c11", "-D_GNU_SOURCE", "-O2",
+                        "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-s",
+                        f"-I{headers}", f"-I{ROOT / 'capi/include'}", str(HERE / "native/module.c"), "-o",
+                        str(output)], check=True)
 
 
 def metadata(version, licence_files):

@@ -19,25 +19,51 @@ constexpr uint32_t kWide = kFloatPanelRows;
 struct Pair {
   F32x16 a, b;
 };
-struct FromF32 {
-  static constexpr uint64_t kSize = 4;
+/// Values of kBytes bytes without anything between them.
+template <uint64_t kBytes>
+struct PlainPanel {
+  static constexpr uint64_t kSize = kBytes;
+  /// Offset of the weights of k in a panel; begin(k): of the panel block that starts with k.
+  static constexpr uint64_t place(uint64_t k) { return k * kWide * kSize; }
+  static constexpr uint64_t begin(uint64_t k) { return place(k); }
+};
+struct FromF32 : PlainPanel<4> {
   static Pair at(const uint8_t* panel, uint64_t k) {
     const auto* p = reinterpret_cast<const float*>(panel) + k * kWide;
     return {load(p), load(p + 16)};
   }
 };
-struct FromF16 {
-  static constexpr uint64_t kSize = 2;
+struct FromF16 : PlainPanel<2> {
   static Pair at(const uint8_t* panel, uint64_t k) {
     const auto* p = reinterpret_cast<const uint16_t*>(panel) + k * kWide;
     return {load_f16(p), load_f16(p + 16)};
   }
 };
-struct FromBf16 {
-  static constexpr uint64_t kSize = 2;
+struct FromBf16 : PlainPanel<2> {
   static Pair at(const uint8_t* panel, uint64_t k) {
     const auto* p = reinterpret_cast<const uint16_t*>(panel) + k * kWide;
     return {load_bf16(p), load_bf16(p + 16)};
+  }
+};
+
+/// Codes of e4m3 (quant/code_groups.h), with a scale for each row before those of kGroup values of
+/// k. Exact: a code's bits are those of an f32 with a smaller exponent. Panels hold no NaN codes.
+template <uint64_t kGroup>
+struct FromE4m3 {
+  static constexpr uint64_t kSize = 1;
+  static constexpr uint64_t kHead = kWide * sizeof(float);
+  static constexpr uint64_t begin(uint64_t k) { return k / kGroup * (kHead + kGroup * kWide); }
+  static constexpr uint64_t place(uint64_t k) { return begin(k) + kHead + k % kGroup * kWide; }
+  static F32x16 values(const uint8_t* codes) {
+    const I32x16 q = load_u8_as_i32(codes);
+    const I32x16 magnitude = shift_left(bit_and(q, broadcast_i32(127)), 20);
+    const I32x16 sign = shift_left(bit_and(q, broadcast_i32(128)), 24);
+    return mul(as_f32(add(magnitude, sign)), broadcast(0x1p120f));
+  }
+  static Pair at(const uint8_t* panel, uint64_t k) {
+    const auto* scales = reinterpret_cast<const float*>(panel + begin(k));
+    const uint8_t* codes = panel + place(k);
+    return {mul(values(codes), load(scales)), mul(values(codes + 16), load(scales + 16))};
   }
 };
 
@@ -52,7 +78,7 @@ inline void float_panel(const uint8_t* panel, const float* x, uint64_t x_stride,
     b[c] = first ? broadcast(0.0f) : load(y + static_cast<uint64_t>(c) * y_stride + 16);
   }
   for (uint64_t k = 0; k < depth; ++k) {
-    if constexpr (kCols == 1) __builtin_prefetch(panel + (k + 24) * kWide * From::kSize);
+    if constexpr (kCols == 1) __builtin_prefetch(panel + From::place(k + 24));
     const Pair w = From::at(panel, k);
     for (int c = 0; c < kCols; ++c) {
       const F32x16 xk = broadcast(x[static_cast<uint64_t>(c) * x_stride + k]);
@@ -118,7 +144,7 @@ inline void multiply_chunks(const LinearArgs& args, Multiply multiply) {
 template <typename From>
 void linear_float(const LinearArgs& args) noexcept {
   const auto weights_at = [&](uint64_t p, uint64_t k) {
-    return args.weights + (args.first_panel + p) * args.panel_bytes + k * kWide * From::kSize;
+    return args.weights + (args.first_panel + p) * args.panel_bytes + From::begin(k);
   };
   if (args.num_rows <= kPackedFromRows) {
     const FloatChunk all{args.x, args.x_stride, 0, args.num_rows, 0, args.depth};

@@ -29,6 +29,8 @@ constexpr void set_products(Kernels& table) {
     linear(PanelKind::F16) = linear_float<FromF16>;
     linear(PanelKind::BF16) = linear_float<FromBf16>;
   }
+  linear(PanelKind::E4m3Group32) = linear_float<FromE4m3<32>>;
+  linear(PanelKind::E4m3Group128) = linear_float<FromE4m3<128>>;
   linear(PanelKind::Raw) = linear_raw;
   linear(PanelKind::U4Half) = linear_blocks<Q4HalfBlock>;
   linear(PanelKind::U4HalfMin) = linear_blocks<Q4HalfMinBlock>;

@@ -149,7 +149,9 @@ using LinearKernel = void (*)(const LinearArgs&) noexcept;
 enum class PanelKind : uint32_t {
   F32,
   F16,
-  BF16,  // float panels
+  BF16,
+  E4m3Group32,
+  E4m3Group128,  // float panels
   Raw,   // row-major blocks of any format, decoded on use
   U4Half,
   U4HalfMin,

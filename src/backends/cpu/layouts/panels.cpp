@@ -1,8 +1,10 @@
 #include "backends/cpu/layouts/panels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 #include "backends/cpu/kernels/block_values.h"
 #include "backends/cpu/kernels/group_values.h"
@@ -117,10 +119,23 @@ constexpr PanelFormat integer_panel(Format format, PanelKind kind,
   return {format, kind, kRows, Block::kValues, block_bytes(kind), extract_as<Block>, values};
 }
 
+template <typename Block>
+constexpr PanelFormat e4m3_panel(Format format, PanelKind kind) {
+  return {format,
+          kind,
+          kFloatPanelRows,
+          Block::kValues,
+          kFloatPanelRows * (sizeof(float) + Block::kValues),
+          nullptr,
+          nullptr};
+}
+
 constexpr PanelFormat kPanels[] = {
     {Format::F32, PanelKind::F32, kFloatPanelRows, 1, 4 * kFloatPanelRows, nullptr, nullptr},
     {Format::F16, PanelKind::F16, kFloatPanelRows, 1, 2 * kFloatPanelRows, nullptr, nullptr},
     {Format::BF16, PanelKind::BF16, kFloatPanelRows, 1, 2 * kFloatPanelRows, nullptr, nullptr},
+    e4m3_panel<BlockF8G32>(Format::F8G32, PanelKind::E4m3Group32),
+    e4m3_panel<BlockF8G128>(Format::F8G128, PanelKind::E4m3Group128),
     integer_panel<BlockQ4_0>(Format::Q4_0, PanelKind::U4Half, values_half<8>),
     integer_panel<BlockQ4_1>(Format::Q4_1, PanelKind::U4HalfMin, values_half_min),
     integer_panel<BlockQ5_0>(Format::Q5_0, PanelKind::U5Half, values_half<16>),
@@ -364,6 +379,44 @@ void put_exponents(const PackedWeight& w, const HalfFormat& bits, uint64_t first
   }
 }
 
+/// Offset of a row's codes in a panel block of e4m3; those of the next k lie kFloatPanelRows bytes
+/// further.
+constexpr uint64_t e4m3_codes(uint64_t row) { return kFloatPanelRows * sizeof(float) + row; }
+
+/// A code that is not a number makes the scale of its group one: kernels know numbers alone.
+template <typename Block>
+void put_e4m3_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks) noexcept {
+  uint8_t* panel_block = w.data + row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
+  const uint64_t r = row % kFloatPanelRows;
+  for (uint64_t u = 0; u < w.depth / Block::kValues; ++u) {
+    Block block;
+    std::memcpy(&block, blocks + u * sizeof(Block), sizeof(block));
+    for (uint32_t k = 0; k < Block::kValues; ++k) {
+      if ((block.qs[k] & 127) == 127) {
+        put_word(block.scale, std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN()));
+      }
+      panel_block[e4m3_codes(r) + k * kFloatPanelRows] = block.qs[k];
+    }
+    std::memcpy(panel_block + r * sizeof(float), block.scale, sizeof(float));
+    panel_block += w.layout->block_bytes;
+  }
+}
+
+template <typename Block>
+void unpack_e4m3_row(const PackedWeight& w, uint64_t row, float* out) noexcept {
+  const uint8_t* panel_block = w.data + row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
+  const uint64_t r = row % kFloatPanelRows;
+  for (uint64_t u = 0; u < w.depth / Block::kValues; ++u, out += Block::kValues) {
+    Block block;
+    std::memcpy(block.scale, panel_block + r * sizeof(float), sizeof(float));
+    for (uint32_t k = 0; k < Block::kValues; ++k) {
+      block.qs[k] = panel_block[e4m3_codes(r) + k * kFloatPanelRows];
+    }
+    decode(block, out);
+    panel_block += w.layout->block_bytes;
+  }
+}
+
 void unpack_float_row(const PackedWeight& w, uint64_t row, float* out) noexcept {
   const uint64_t size = w.format->block_bytes;
   const uint8_t* panel = w.data + row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
@@ -402,8 +455,10 @@ const PanelFormat& panel_format(Format format) noexcept {
 }
 
 const PanelFormat& panel_format(Format format, const Kernels& kernels) noexcept {
+  const PanelFormat& layout = panel_format(format);
   const bool is_code = is_memory_format(format) || format == Format::MXFP4;
-  return is_code && kernels.float_codes ? kRaw : panel_format(format);
+  const bool has_bytes = layout.panel_rows == kIntegerPanelRows;  // of activations
+  return is_code && has_bytes && kernels.float_codes ? kRaw : layout;
 }
 
 ActivationFormat activation_format(Format format, uint64_t depth, const Kernels& kernels) noexcept {
@@ -442,12 +497,12 @@ void pack_rows(const PackedWeight& weight, uint64_t first_row, uint64_t num_rows
     std::memcpy(weight.data + first_row * row_bytes, blocks, num_rows * row_bytes);
     return;
   }
-  if (weight.layout->panel_rows == kIntegerPanelRows) {
-    for (uint64_t i = 0; i < num_rows; ++i) {
-      put_integer_row(weight, first_row + i, blocks + i * row_bytes);
-    }
-    return;
-  }
+  const auto put_each = [&](auto put) {
+    for (uint64_t i = 0; i < num_rows; ++i) put(weight, first_row + i, blocks + i * row_bytes);
+  };
+  if (weight.layout->panel_rows == kIntegerPanelRows) return put_each(put_integer_row);
+  if (weight.layout->kind == PanelKind::E4m3Group32) return put_each(put_e4m3_row<BlockF8G32>);
+  if (weight.layout->kind == PanelKind::E4m3Group128) return put_each(put_e4m3_row<BlockF8G128>);
   for (uint64_t i = 0; i < num_rows;) {
     const uint64_t left = kFloatPanelRows - (first_row + i) % kFloatPanelRows;
     const uint64_t count = num_rows - i < left ? num_rows - i : left;
@@ -472,6 +527,10 @@ void unpack_row(const PackedWeight& weight, uint64_t row, float* out) noexcept {
     weight.format->decode_row(weight.data + row * row_bytes, out, weight.depth);
   } else if (weight.layout->panel_rows == kIntegerPanelRows) {
     unpack_integer_row(weight, row, out);
+  } else if (weight.layout->kind == PanelKind::E4m3Group32) {
+    unpack_e4m3_row<BlockF8G32>(weight, row, out);
+  } else if (weight.layout->kind == PanelKind::E4m3Group128) {
+    unpack_e4m3_row<BlockF8G128>(weight, row, out);
   } else {
     unpack_float_row(weight, row, out);
   }

@@ -7,7 +7,7 @@
 //   float panels    [depth][32] of f32, f16 or bf16. 16-bit values are followed by exponents for
 //                   fixed-point kernels, u8[depth / 256, rounded up][32], and padding to 64 bytes:
 //                   each of the 256 values is below 2^13 times 2^(e - 127); 255 if one is not
-//                   finite
+//                   finite. E4m3Group: scale f32[32], then codes u8[32 or 128][32]
 //   integer panels  [panel blocks]; a panel block is one block or super-block of the format (32 or
 //                   256 values of k) of all 16 rows:
 //
