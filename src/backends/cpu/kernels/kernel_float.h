@@ -47,7 +47,7 @@ struct FromBf16 : PlainPanel<2> {
 };
 
 /// Codes of e4m3 (quant/code_groups.h), with a scale for each row before those of kGroup values of
-/// k. Exact: a code's bits are those of an f32 with a smaller exponent. Panels hold no NaN codes.
+/// k. Exact: a code's bits are those of an f32 with a smaller exponent.
 template <uint64_t kGroup>
 struct FromE4m3 {
   static constexpr uint64_t kSize = 1;
@@ -56,9 +56,13 @@ struct FromE4m3 {
   static constexpr uint64_t place(uint64_t k) { return begin(k) + kHead + k % kGroup * kWide; }
   static F32x16 values(const uint8_t* codes) {
     const I32x16 q = load_u8_as_i32(codes);
-    const I32x16 magnitude = shift_left(bit_and(q, broadcast_i32(127)), 20);
+    const I32x16 magnitude = bit_and(q, broadcast_i32(127));
     const I32x16 sign = shift_left(bit_and(q, broadcast_i32(128)), 24);
-    return mul(as_f32(add(magnitude, sign)), broadcast(0x1p120f));
+    // 127 is no number: 127 << 20 becomes the bits of a NaN.
+    const I32x16 broken = negative(shift_right(add(magnitude, broadcast_i32(1)), 7));
+    const I32x16 rest = bit_and(broken, broadcast_i32(0x7FC00000 - (127 << 20)));
+    const I32x16 bits = add(add(shift_left(magnitude, 20), rest), sign);
+    return mul(as_f32(bits), broadcast(0x1p120f));
   }
   static Pair at(const uint8_t* panel, uint64_t k) {
     const auto* scales = reinterpret_cast<const float*>(panel + begin(k));

@@ -1,10 +1,8 @@
 #include "backends/cpu/layouts/panels.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <iterator>
-#include <limits>
 
 #include "backends/cpu/kernels/block_values.h"
 #include "backends/cpu/kernels/group_values.h"
@@ -383,7 +381,6 @@ void put_exponents(const PackedWeight& w, const HalfFormat& bits, uint64_t first
 /// further.
 constexpr uint64_t e4m3_codes(uint64_t row) { return kFloatPanelRows * sizeof(float) + row; }
 
-/// A code that is not a number makes the scale of its group one: kernels know numbers alone.
 template <typename Block>
 void put_e4m3_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks) noexcept {
   uint8_t* panel_block = w.data + row / kFloatPanelRows * panel_bytes(*w.layout, w.depth);
@@ -392,9 +389,6 @@ void put_e4m3_row(const PackedWeight& w, uint64_t row, const uint8_t* blocks) no
     Block block;
     std::memcpy(&block, blocks + u * sizeof(Block), sizeof(block));
     for (uint32_t k = 0; k < Block::kValues; ++k) {
-      if ((block.qs[k] & 127) == 127) {
-        put_word(block.scale, std::bit_cast<uint32_t>(std::numeric_limits<float>::quiet_NaN()));
-      }
       panel_block[e4m3_codes(r) + k * kFloatPanelRows] = block.qs[k];
     }
     std::memcpy(panel_block + r * sizeof(float), block.scale, sizeof(float));
