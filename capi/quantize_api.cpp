@@ -27,6 +27,7 @@ tenon::QuantizeOptions options_in(const tenon_quantize_options* given) {
           .pure = (in.flags & TENON_QUANTIZE_PURE) != 0,
           .keep_output = (in.flags & TENON_QUANTIZE_KEEP_OUTPUT) != 0,
           .requantize = (in.flags & TENON_QUANTIZE_AGAIN) != 0,
+          .without_importance = (in.flags & TENON_QUANTIZE_WITHOUT_IMPORTANCE) != 0,
           .threads = static_cast<uint32_t>(in.threads)};
 }
 

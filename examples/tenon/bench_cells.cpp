@@ -64,8 +64,11 @@ struct Sequence {
 /// limits.
 tenon::Engine engine_for(const tenon::Model& model, uint64_t sequences) {
   const auto all = static_cast<int64_t>(sequences);
-  return tenon::Engine(
-      model, {.cache_bytes = INT64_MAX, .running = all, .queue = all, .prefix_cache = false});
+  return tenon::Engine(model, {.cache_bytes = INT64_MAX,
+                               .running = all,
+                               .queue = all,
+                               .prefix_cache = false,
+                               .speculation = "off"});
 }
 
 void submit_all(std::vector<Sequence>& sequences, const tenon::Model& model,

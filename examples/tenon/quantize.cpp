@@ -95,6 +95,10 @@ void add_quantize(CLI::App& app) {
                     "Leave the output matrix as it is");
   command->add_flag("--allow-requantize", options.again,
                     "Accept matrices that are quantised already; they lose quality again");
+  command->add_flag(
+      "--without-importance", options.without_importance,
+      "Accept types of one to three bits, whose answers are poor without an importance "
+      "matrix: none is read yet");
   command->add_option("--threads,-t", options.threads, "Threads; 0: all that may be used")
       ->type_name("N")
       ->check(whole_number(0, 1024));

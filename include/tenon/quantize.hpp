@@ -19,12 +19,13 @@ struct QuantizeOptions {
   /// Formats of single matrices, as lines PATTERN=FORMAT. The first PATTERN, a regular expression,
   /// that is found in a tensor's name decides.
   std::string tensor_formats{};
-  std::string output_format{};     ///< of the output matrix; empty: as the type says
-  std::string embedding_format{};  ///< of the embedding; empty: as the type says
-  bool pure = false;               ///< one format for all matrices
-  bool keep_output = false;        ///< leaves the output matrix as it is
-  bool again = false;              ///< accepts matrices that are quantised already
-  uint32_t threads = 0;            ///< 0: all that the process may use
+  std::string output_format{};      ///< of the output matrix; empty: as the type says
+  std::string embedding_format{};   ///< of the embedding; empty: as the type says
+  bool pure = false;                ///< one format for all matrices
+  bool keep_output = false;         ///< leaves the output matrix as it is
+  bool again = false;               ///< accepts matrices that are quantised already
+  bool without_importance = false;  ///< accepts types that need an importance matrix
+  uint32_t threads = 0;             ///< 0: all that the process may use
   /// Returns false to cancel; it may throw.
   std::function<bool(double fraction)> progress{};
 };
@@ -51,6 +52,7 @@ inline tenon_quantize_options quantize_options(const QuantizeOptions& options) {
   if (options.pure) out.flags |= TENON_QUANTIZE_PURE;
   if (options.keep_output) out.flags |= TENON_QUANTIZE_KEEP_OUTPUT;
   if (options.again) out.flags |= TENON_QUANTIZE_AGAIN;
+  if (options.without_importance) out.flags |= TENON_QUANTIZE_WITHOUT_IMPORTANCE;
   return out;
 }
 

@@ -213,6 +213,10 @@ const FileType& find_file_type(std::string_view name) {
   fail(Code::Argument, "no file type \"{}\"{}", nearest.name(), nearest.hint());
 }
 
+bool needs_importance(const FileType& type) noexcept {
+  return lists("IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS Q2_K_S", type.name);
+}
+
 const FormatInfo& find_weight_format(std::string_view name) {
   NearestName nearest(name);
   for (const FormatInfo& info : kFormats) {
@@ -286,6 +290,9 @@ Format embedding_format(const FileType& type, uint64_t columns) {
 
 LayerTensorName layer_tensor_name(std::string_view name) {
   LayerTensorName parsed;
+  for (const std::string_view side : {"enc.", "dec."}) {
+    if (name.starts_with(side)) name.remove_prefix(side.size());
+  }
   if (!name.starts_with("blk.")) return parsed;
   const auto [end, error] =
       std::from_chars(name.data() + 4, name.data() + name.size(), parsed.layer);

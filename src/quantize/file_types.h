@@ -34,6 +34,9 @@ std::span<const FileType> file_types() noexcept;
 /// Argument with the nearest name.
 const FileType& find_file_type(std::string_view name);
 
+/// Whether the type's formats are too coarse for scales that are fitted to the weights alone.
+bool needs_importance(const FileType& type) noexcept;
+
 /// Finds a weight format by name, ignoring case. Throws Argument with the nearest name, Unsupported
 /// for one without an encoder.
 const FormatInfo& find_weight_format(std::string_view name);
@@ -69,8 +72,8 @@ Format embedding_format(const FileType& type, uint64_t columns);
 /// Returns `format`, or its replacement if rows of `columns` values are not whole blocks.
 Format fitting_format(Format format, uint64_t columns);
 
-/// Layer and name in a tensor's name: 3 and "attn_q" for "blk.3.attn_q.weight" and
-/// "blk.3.attn_q_exps.weight".
+/// Layer and name in a tensor's name: 3 and "attn_q" for "blk.3.attn_q.weight",
+/// "blk.3.attn_q_exps.weight" and "dec.blk.3.attn_q.weight".
 struct LayerTensorName {
   uint32_t layer = 0;
   std::string_view name;  ///< empty if in no layer

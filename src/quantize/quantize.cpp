@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/buffer.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/thread_team.h"
 #include "base/utf8.h"
@@ -59,10 +60,18 @@ constexpr std::array<std::string_view, 27> kKept = {
     "time_mix_lerp_fused",
 };
 
+/// Number of extents without leading ones: some files store a vector as [1, n].
+uint32_t rank_of(const TensorInfo& tensor) {
+  uint32_t leading = 0;
+  while (leading + 1 < tensor.rank && tensor.shape[leading] == 1) ++leading;
+  return tensor.rank - leading;
+}
+
 /// True for matrices whose format a file type decides.
 bool is_changeable(const TensorInfo& tensor) {
   const std::string_view name = tensor.name;
-  if (tensor.rank < 2 || tensor.rank > 3 || !name.ends_with("weight")) return false;
+  const uint32_t rank = rank_of(tensor);
+  if (rank < 2 || rank > 3 || !name.ends_with("weight")) return false;
   if (!find_format(tensor.format)->weight) return false;
   return std::ranges::none_of(kKept,
                               [&](std::string_view part) { return name.find(part) != name.npos; });
@@ -110,8 +119,9 @@ MixFacts facts_of(const ModelFile& file) {
   };
   MixFacts facts;
   const uint32_t heads = largest("attention.head_count");
-  const uint32_t kv_heads = largest("attention.head_count_kv");
-  if (heads > 0 && kv_heads > 0) facts.heads_per_kv_head = heads / kv_heads;
+  uint32_t kv_heads = largest("attention.head_count_kv");
+  if (kv_heads == 0) kv_heads = heads;
+  if (kv_heads > 0) facts.heads_per_kv_head = heads / kv_heads;
   facts.experts = largest("expert_count");
   facts.is_falcon = *architecture == "falcon";
   facts.is_large_llama =
@@ -133,7 +143,19 @@ class FormatChooser {
     if (!options.embedding_format.empty()) {
       embedding_ = find_weight_format(options.embedding_format).id;
     }
+    const auto architecture = file.metadata().find<std::string_view>("general.architecture");
+    if (architecture == "clip") {
+      fail(Code::Unsupported, "{}: is a projector of pictures or sound, which is not quantised",
+           name_);
+    }
     for (const TensorInfo& tensor : file.tensors()) count(tensor);
+    std::ranges::stable_sort(value_layers_, {}, &ValueLayer::layer);
+    if (needs_importance(type_) && !options.without_importance) {
+      fail(Code::Unsupported,
+           "{} needs an importance matrix, without which answers are poor, and none is read yet: "
+           "choose a larger type, or accept it (without importance)",
+           type_.name);
+    }
   }
 
   Format choose(const TensorInfo& tensor) {
@@ -158,10 +180,15 @@ class FormatChooser {
   }
 
  private:
-  /// Counts the values' matrices, whose rules go by their order instead of their layer.
+  struct ValueLayer {
+    uint32_t layer;
+    std::string_view tensor;
+  };
+
+  /// Counts the values' matrices: their rules go by their number, in the order of layers.
   void count(const TensorInfo& tensor) {
-    if (is_value(layer_tensor_name(tensor.name).name)) value_layers_.push_back(tensor.name);
     const LayerTensorName parsed = layer_tensor_name(tensor.name);
+    if (is_value(parsed.name)) value_layers_.push_back({parsed.layer, tensor.name});
     if (!parsed.name.empty()) layers_ = std::max(layers_, parsed.layer + 1);
   }
 
@@ -169,13 +196,10 @@ class FormatChooser {
     return name == "attn_v" || name == "attn_qkv" || name == "attn_kv_b";
   }
 
-  static bool is_embedding(std::string_view name) {
-    return name == "token_embd.weight" || name == "per_layer_token_embd.weight";
-  }
-
   Format wanted(const TensorInfo& tensor) {
     const uint64_t columns = tensor.row_values();
-    const bool is_output = tensor.name == "output.weight";
+    const bool is_embedding = tensor.name == "token_embd.weight";
+    const bool is_output = tensor.name == "output.weight" || (is_embedding && !has_output_);
     std::optional<Format> ruled;
     for (TensorRule& rule : rules_) {
       PatternSearch search(rule.pattern);
@@ -186,13 +210,13 @@ class FormatChooser {
       if (!ruled) ruled = rule.format;
     }
     if (is_output && output_) ruled = output_;
-    if (tensor.name == "token_embd.weight" && embedding_) ruled = embedding_;
+    if (is_embedding && embedding_) ruled = embedding_;
     if (ruled) return fitting_format(*ruled, columns);
     if (options_.pure) return fitting_format(type_.format, columns);
-    if (is_output || (tensor.name == "token_embd.weight" && !has_output_)) {
-      return output_format(type_, columns, facts_);
+    if (is_output) return output_format(type_, columns, facts_);
+    if (is_embedding || tensor.name == "per_layer_token_embd.weight") {
+      return embedding_format(type_, columns);
     }
-    if (is_embedding(tensor.name)) return embedding_format(type_, columns);
     return layer_format(type_, place_of(tensor), facts_);
   }
 
@@ -201,10 +225,10 @@ class FormatChooser {
     LayerTensor place{.name = parsed.name,
                       .layer = parsed.layer,
                       .layers = layers_,
-                      .is_stack = tensor.rank == 3,
+                      .is_stack = rank_of(tensor) == 3,
                       .columns = tensor.row_values()};
     if (is_value(parsed.name)) {
-      const auto own = std::ranges::find(value_layers_, tensor.name);
+      const auto own = std::ranges::find(value_layers_, tensor.name, &ValueLayer::tensor);
       place.layer = static_cast<uint32_t>(own - value_layers_.begin());
       place.layers = static_cast<uint32_t>(value_layers_.size());
     }
@@ -219,7 +243,7 @@ class FormatChooser {
   std::string name_;
   std::optional<Format> output_;
   std::optional<Format> embedding_;
-  std::vector<std::string> value_layers_;
+  std::vector<ValueLayer> value_layers_;  // names of the file
   uint32_t layers_ = 0;
 };
 
@@ -234,10 +258,11 @@ class RowConverter {
   /// Converts rows [from, from + rows) of `tensor`, whose bytes are `in`, to `out`.
   void convert(const ModelFile& file, const TensorInfo& tensor, const FormatInfo& to, uint64_t from,
                uint64_t rows, std::span<const std::byte> in, std::span<std::byte> out) {
-    const uint64_t row_bytes = tensor.row_values() * sizeof(float);
-    if (values_.size() < row_bytes * team_.num_threads()) {
+    const uint64_t at_once = std::min<uint64_t>(rows, team_.num_threads());
+    const uint64_t bytes = checked_mul(tensor.row_values() * sizeof(float), at_once, tensor.name);
+    if (values_.size() < bytes) {
       values_ = Buffer();
-      values_ = Buffer(system_, row_bytes * team_.num_threads(), "rows to quantise");
+      values_ = Buffer(system_, bytes, "rows to quantise");
     }
     tensor_ = &tensor;
     to_ = &to;
@@ -260,9 +285,11 @@ class RowConverter {
     const uint64_t columns = self.tensor_->row_values();
     const uint64_t in_bytes = *row_bytes(from, columns);
     const uint64_t out_bytes = *row_bytes(*self.to_, columns);
+    const uint64_t parts = std::min<uint64_t>(self.rows_, num_threads);
+    if (thread >= parts) return;
     auto* values = reinterpret_cast<float*>(self.values_.data()) + thread * columns;
-    for (uint64_t row = self.rows_ * thread / num_threads;
-         row < self.rows_ * (thread + 1) / num_threads; ++row) {
+    for (uint64_t row = self.rows_ * thread / parts; row < self.rows_ * (thread + 1) / parts;
+         ++row) {
       from.decode_row(self.in_.data() + row * in_bytes, values, columns);
       if (!holds(values, columns, self.to_->id)) {
         uint64_t first = self.bad_row_;
@@ -275,7 +302,10 @@ class RowConverter {
   }
 
   static bool holds(const float* values, uint64_t count, Format to) noexcept {
-    const float limit = to == Format::F16 ? 65504.0f : std::numeric_limits<float>::max();
+    constexpr float kLargestBf16 = 0x1.FEp127f;
+    const float limit = to == Format::F16    ? 65504.0f
+                        : to == Format::BF16 ? kLargestBf16
+                                             : std::numeric_limits<float>::max();
     bool all = true;
     for (uint64_t i = 0; i < count; ++i) all &= std::abs(values[i]) <= limit;
     return all;
@@ -334,7 +364,7 @@ void write_quantized(const std::shared_ptr<System>& system, const ModelFile& fil
   }
   const FileType& type = find_file_type(options.type);
   out.add("general.file_type", type.number);
-  if (is_quantised(type.format)) out.add("general.quantization_version", uint32_t{2});
+  out.add("general.quantization_version", uint32_t{2});
   for (size_t i = 0; i < changes.size(); ++i) {
     const TensorInfo& tensor = file.tensors()[i];
     out.add_tensor(tensor.name, std::span(tensor.shape).first(tensor.rank), changes[i].to);

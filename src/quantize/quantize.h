@@ -28,7 +28,8 @@ struct QuantizeOptions {
   bool pure = false;         ///< the type's format for all matrices, without rules for layers
   bool keep_output = false;  ///< leaves the output matrix as it is
   bool requantize = false;   ///< accepts matrices that are quantised already
-  uint32_t threads = 0;      ///< 0: all that the process may use
+  bool without_importance = false;  ///< accepts types that need an importance matrix
+  uint32_t threads = 0;             ///< 0: all that the process may use
   /// Returns false to cancel. `tensor` is the one whose bytes come next.
   std::function<bool(std::string_view tensor, double fraction)> progress{};
 };
@@ -44,11 +45,11 @@ struct TensorChange {
 
 /// Decides the format of each tensor, in the order of the file. Throws Argument for unknown names,
 /// a malformed line of tensor_formats and one that no tensor matches; Unsupported for quantised
-/// matrices without `requantize`.
+/// matrices without `requantize`, a type that needs an importance matrix, and projectors.
 std::vector<TensorChange> plan_quantization(const ModelFile& file, const QuantizeOptions& options);
 
-/// Writes `path`, a GGUF file with the keys of `file`. Memory: the directory, and some megabytes
-/// per thread. The file appears complete or not at all. Throws like plan_quantization; Argument if
+/// Writes `path`, a GGUF file with the keys of `file`. Memory: the directory, pieces of
+/// 8 MiB or a row, and a row of f32 per thread. The file appears complete or not at all. Throws like plan_quantization; Argument if
 /// `path` is a file of the model; Format for a value that is not finite, naming the tensor; Io;
 /// Cancelled.
 void write_quantized(const std::shared_ptr<System>& system, const ModelFile& file,

@@ -93,7 +93,7 @@ TEST_F(Quantize, EveryTypeHasTheBytesOfItsEncoders) {
   for (const FileType& type : file_types()) {
     SCOPED_TRACE(type.name);
     const auto file = is_slow(type) ? small : large;
-    const QuantizeOptions options{.type = type.name, .threads = 2};
+    const QuantizeOptions options{.type = type.name, .without_importance = true, .threads = 2};
     const auto changes = plan_quantization(*file, options);
     const auto out = quantized(*file, options);
     EXPECT_EQ(out->metadata().get_u32("general.file_type"), type.number);
@@ -192,6 +192,68 @@ TEST_F(Quantize, TheOutputMatrixHasAFormatOfItsOwn) {
             Format::Q5_1);
   EXPECT_EQ(format({.type = "Q4_0", .pure = true}), Format::Q4_0);
   EXPECT_EQ(format({.type = "Q4_0", .keep_output = true}), Format::F32);
+}
+
+TEST_F(Quantize, ATiedEmbeddingIsTheOutputMatrix) {
+  const auto file = random();  // tied
+  EXPECT_EQ(format_of(plan_quantization(*file, {.type = "Q4_0", .output_format = "q5_0"}),
+                      "token_embd.weight"),
+            Format::Q5_0);
+}
+
+/// A file of f32 tensors of these shapes.
+std::shared_ptr<const ModelFile> shaped(
+    const std::string& path,
+    const std::vector<std::pair<std::string, std::vector<uint64_t>>>& tensors) {
+  GgufOutput out(System::real(), path);
+  for (const auto& [name, shape] : tensors) out.add_tensor(name, shape, Format::F32);
+  out.begin();
+  for (const auto& [name, shape] : tensors) {
+    uint64_t count = 1;
+    for (const uint64_t extent : shape) count *= extent;
+    const std::vector<float> values(count, 0.5f);
+    out.write(std::as_bytes(std::span(values)));
+  }
+  out.commit();
+  return open_model_file(path);
+}
+
+TEST_F(Quantize, LayersCountInTheirOwnOrder) {
+  std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors;
+  for (const int layer : {0, 1, 10, 11, 12, 13, 14, 15, 2, 3, 4, 5, 6, 7, 8, 9}) {
+    tensors.push_back({"blk." + std::to_string(layer) + ".attn_v.weight", {2, 256}});
+  }
+  const auto file = shaped(folder_.path("in.gguf"), tensors);
+  const auto changes = plan_quantization(*file, {.type = "Q3_K_M"});
+  EXPECT_EQ(format_of(changes, "blk.1.attn_v.weight"), Format::Q5_K);
+  EXPECT_EQ(format_of(changes, "blk.2.attn_v.weight"), Format::Q4_K);
+  EXPECT_EQ(format_of(changes, "blk.10.attn_v.weight"), Format::Q4_K);
+}
+
+TEST_F(Quantize, LeadingExtentsOfOneAreNone) {
+  const auto file = shaped(folder_.path("in.gguf"), {{"blk.0.ffn_gate_inp_shexp.weight", {1, 256}},
+                                                     {"blk.0.time_mix_lerp_x.weight", {1, 1, 256}},
+                                                     {"blk.0.ffn_up.weight", {1, 4, 256}},
+                                                     {"blk.0.ffn_up_exps.weight", {2, 4, 256}},
+                                                     {"dec.blk.0.ffn_down.weight", {4, 256}}});
+  auto changes = plan_quantization(*file, {.type = "MXFP4_MOE"});
+  EXPECT_EQ(format_of(changes, "blk.0.ffn_gate_inp_shexp.weight"), Format::F32);
+  EXPECT_EQ(format_of(changes, "blk.0.time_mix_lerp_x.weight"), Format::F32);
+  EXPECT_EQ(format_of(changes, "blk.0.ffn_up.weight"), Format::Q8_0);
+  EXPECT_EQ(format_of(changes, "blk.0.ffn_up_exps.weight"), Format::MXFP4);
+  changes = plan_quantization(*file, {.type = "Q3_K_L"});
+  EXPECT_EQ(format_of(changes, "dec.blk.0.ffn_down.weight"), Format::Q5_K);
+}
+
+TEST_F(Quantize, FilesAndTypesThatWouldBeBadAreRefused) {
+  const auto file = random();
+  expect_refused(*file, {.type = "IQ2_XS"}, Code::Unsupported, "IQ2_XS needs an importance matrix");
+  GgufOutput out(System::real(), folder_.path("mmproj.gguf"));
+  out.add("general.architecture", "clip");
+  out.begin();
+  out.commit();
+  const auto projector = open_model_file(folder_.path("mmproj.gguf"));
+  expect_refused(*projector, {.type = "Q4_0"}, Code::Unsupported, "is a projector");
 }
 
 TEST_F(Quantize, UnknownNamesAreRefused) {

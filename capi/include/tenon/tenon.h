@@ -1626,6 +1626,9 @@ TENON_API const char* tenon_quantize_type(size_t index);
 #define TENON_QUANTIZE_PURE 1u        /* one format for all matrices, without rules for layers */
 #define TENON_QUANTIZE_KEEP_OUTPUT 2u /* the output matrix stays as it is */
 #define TENON_QUANTIZE_AGAIN 4u       /* accepts matrices that are quantised already */
+/* Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S), which need an importance matrix:
+ * none is read yet, and answers are poor without. */
+#define TENON_QUANTIZE_WITHOUT_IMPORTANCE 8u
 
 typedef struct tenon_quantize_options {
   uint32_t struct_size;
@@ -1654,11 +1657,11 @@ typedef int32_t (*tenon_tensor_callback)(void* user, const tenon_tensor_change* 
 
 /* Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
  * Equal files and options give equal bytes, with any number of threads. The file appears under its
- * name complete or not at all. Takes some megabytes of memory for each thread.
+ * name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread.
  *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
  * ARGUMENT for an unknown type, format or pattern, a pattern that no tensor has, and a target that
- * is the model itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, and for a
- * folder; FORMAT for a damaged file and a value that its format cannot hold, naming the tensor;
+ * is the model itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types
+ * that need an importance matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file and a value that its format cannot hold, naming the tensor;
  * IO. Any thread. */
 TENON_API tenon_status tenon_quantize(const char* path, const char* target,
                                       const tenon_quantize_options* options,

@@ -6,10 +6,10 @@
 // Scheme "EXL3 table": trellis I16 [rows, groups (1 + 16 K)], signs F16 [groups, 256]. Each group
 // of a row is a scale and a ring of 256 codes, rotated.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "quant/half.h"
@@ -64,20 +64,19 @@ void rotate(float* values, uint64_t n, uint64_t width) {
 /// The values of all 65536 states.
 using CodebookTable = std::vector<float>;
 
-/// One table for all readers of a codebook, freed with the last of them.
-std::shared_ptr<const CodebookTable> codebook_table(Codebook codebook) {
-  static std::mutex mutex;
-  static std::weak_ptr<const CodebookTable> made[kNumCodebooks];
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<const CodebookTable>& one = made[static_cast<size_t>(codebook)];
-  if (auto table = one.lock()) return table;
-  CodebookTable values(65536);
-  for (uint32_t state = 0; state < values.size(); ++state) {
-    values[state] = codebook_value(state, codebook);
+/// The table of a codebook: made once and kept, 256 KiB. Without a lock, which a fork could leave
+/// held.
+const CodebookTable& codebook_table(Codebook codebook) {
+  static constinit std::atomic<const CodebookTable*> made[kNumCodebooks] = {};
+  std::atomic<const CodebookTable*>& one = made[static_cast<size_t>(codebook)];
+  const CodebookTable* known = one.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  auto table = std::make_unique<CodebookTable>(65536);
+  for (uint32_t state = 0; state < table->size(); ++state) {
+    (*table)[state] = codebook_value(state, codebook);
   }
-  auto table = std::make_shared<const CodebookTable>(std::move(values));
-  one = table;
-  return table;
+  if (!one.compare_exchange_strong(known, table.get(), std::memory_order_acq_rel)) return *known;
+  return *table.release();
 }
 
 /// One tile: words of 32 bits, the highest bit first.
@@ -176,7 +175,7 @@ class Exl3Reader final : public RowReader {
     for (uint64_t a = 0; a < tiles_.rows(); ++a) {
       tiles_.read(a, 1, begin / kTile * tile_words_, kBandTiles * tile_words_, tiles.data());
       for (uint64_t b = 0; b < kBandTiles; ++b) {
-        TileRing(tiles.data() + b * tile_words_ * 2, half_bits_).decode(*table_, tile);
+        TileRing(tiles.data() + b * tile_words_ * 2, half_bits_).decode(table_, tile);
         for (uint64_t i = 0; i < kTileValues; ++i) {
           out[(b * kTile + i % kTile) * inputs + a * kTile + i / kTile] = tile[i];
         }
@@ -196,7 +195,7 @@ class Exl3Reader final : public RowReader {
   TensorRows tiles_;
   uint64_t tile_words_;  // of 16 bits
   uint32_t half_bits_;
-  std::shared_ptr<const CodebookTable> table_;
+  const CodebookTable& table_;
   std::vector<float> input_scales_;
   std::vector<float> output_scales_;
 };

@@ -24,6 +24,7 @@ struct CodesBlock {
   static constexpr uint32_t kGroup = 32;
   static constexpr uint64_t kHead = 4 * kRows * kNumHeads;
   static constexpr uint64_t kBytes = kHead + kBlocks * Bytes::kBytes;
+  static constexpr bool kUnpacksFast = unpacks_fast<Bytes>();
   const uint8_t* quants;
   F32x16 d, m;
   CodesBlock(const uint8_t* panel_block, F32x16 scale)
@@ -31,7 +32,7 @@ struct CodesBlock {
   [[nodiscard]] F32x16 scale(uint32_t) const { return d; }
   [[nodiscard]] F32x16 offset(uint32_t, F32x16) const { return m; }
   template <typename Use>
-  void each(uint32_t b, Use use) const {
+  [[gnu::always_inline]] void each(uint32_t b, Use use) const {
     Bytes::each(quants + b * Bytes::kBytes, use);
   }
 };
