@@ -109,7 +109,7 @@ TEST(RunCommand, TimingsAndErrorsBeginOnALineOfTheirOwn) {
 
 TEST(CommandLine, NamesWhatWasMeant) {
   expect_error_line("tenon rnu", "there is no command \"rnu\"; the nearest is \"run\"");
-  expect_error_line("tenon pull llama", "download the .gguf file");
+  expect_error_line("tenon pull llama", "a model is named hf:OWNER/NAME");
   expect_error_line("tenon xyzzy", "there is no command \"xyzzy\"; see tenon --help");
   expect_error_line("tenon run " + kDemo + " x --temperatur 0", "the nearest is --temperature;");
   expect_error_line("tenon run " + kDemo + " x --max-token 3", "the nearest is --max-tokens;");
@@ -118,7 +118,7 @@ TEST(CommandLine, NamesWhatWasMeant) {
   expect_error_line("tenon run " + kDemo + " x --n_ctx 9", "--n_ctx; --context N sets it");
   expect_error_line("tenon run " + kDemo + " x --max_new_tokens 9", "--max-tokens N sets it");
   expect_error_line("tenon run " + kDemo + " x --n_gpu_layers 9", "the nearest is --n-gpu-layers;");
-  expect_error_line("tenon run " + kDemo + " x -hf a/b", "download the .gguf file");
+  expect_error_line("tenon run " + kDemo + " x -hf a/b", "give hf:OWNER/NAME:QUANTISATION");
   expect_error_line("tenon run " + kDemo + " x --jinja", "leave it out");
   expect_error_line("tenon chat " + kDemo + " -i", "talks");
   expect_error_line("tenon run " + kDemo + " what is this", "in quotes");

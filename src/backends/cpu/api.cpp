@@ -26,9 +26,9 @@ constexpr tenon_backend_option_info kOptions[] = {
     {"bf16_activations", "fixed or f32", "fixed",
      "What bf16 weights are multiplied with: integers of 14 bits, or f32."},
     {"f16_activations", "auto, fixed or f32", "auto",
-     "The same of f16 weights; auto: integers in encoders, f32 in what writes text."},
+     "What f16 weights are multiplied with; auto: integers in encoders, f32 in what writes text."},
     {"code_activations", "auto, bytes or f32", "auto",
-     "Numbers with which quantised weights of Hugging Face folders are multiplied: integers of 8 "
+     "What quantised weights of Hugging Face folders and mxfp4 are multiplied with: integers of 8 "
      "bits, or f32; auto: f32 if bf16_activations is f32."},
 };
 
