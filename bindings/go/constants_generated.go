@@ -235,6 +235,8 @@ const (
 	QuantizeKeepOutput = 2
 	// accepts matrices that are quantised already
 	QuantizeAgain = 4
+	// Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S), which need an importance matrix: none is read yet, and answers are poor without.
+	QuantizeWithoutImportance = 8
 )
 
 // The codes of errors: errors.Is(err, tenon.ErrBusy).

@@ -549,11 +549,12 @@ pub struct Api {
     pub tenon_quantize_type: Option<unsafe extern "C" fn(index: usize) -> *const c_char>,
     /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay. Equal
     /// files and options give equal bytes, with any number of threads. The file appears under its name
-    /// complete or not at all. Takes some megabytes of memory for each thread. progress NULL, or called with
-    /// 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format
-    /// or pattern, a pattern that no tensor has, and a target that is the model itself; UNSUPPORTED for
-    /// quantised matrices without TENON_QUANTIZE_AGAIN, and for a folder; FORMAT for a damaged file and a
-    /// value that its format cannot hold, naming the tensor; IO. Any thread.
+    /// complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. progress NULL, or
+    /// called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown
+    /// type, format or pattern, a pattern that no tensor has, and a target that is the model itself;
+    /// UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an importance
+    /// matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file
+    /// and a value that its format cannot hold, naming the tensor; IO. Any thread.
     pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
     /// Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as tenon_quantize.
     pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_quantize_options, visit: tenon_tensor_callback, user: *mut c_void) -> tenon_status>,
@@ -1462,11 +1463,12 @@ pub mod linked {
         pub fn tenon_quantize_type(index: usize) -> *const c_char;
         /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
         /// Equal files and options give equal bytes, with any number of threads. The file appears under its
-        /// name complete or not at all. Takes some megabytes of memory for each thread. progress NULL, or
-        /// called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an
-        /// unknown type, format or pattern, a pattern that no tensor has, and a target that is the model
-        /// itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, and for a folder; FORMAT
-        /// for a damaged file and a value that its format cannot hold, naming the tensor; IO. Any thread.
+        /// name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. progress
+        /// NULL, or called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for
+        /// an unknown type, format or pattern, a pattern that no tensor has, and a target that is the model
+        /// itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an
+        /// importance matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for
+        /// a damaged file and a value that its format cannot hold, naming the tensor; IO. Any thread.
         pub fn tenon_quantize(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
         /// Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as tenon_quantize.
         pub fn tenon_quantize_plan(path: *const c_char, options: *const tenon_quantize_options, visit: tenon_tensor_callback, user: *mut c_void) -> tenon_status;

@@ -163,6 +163,7 @@ pub static TENON: Interface = Interface {
         ("TENON_QUANTIZE_PURE", 1),
         ("TENON_QUANTIZE_KEEP_OUTPUT", 2),
         ("TENON_QUANTIZE_AGAIN", 4),
+        ("TENON_QUANTIZE_WITHOUT_IMPORTANCE", 8),
     ],
     structs: &[
         Struct { name: "tenon_piece", size: 32, fields: &[

@@ -277,6 +277,9 @@ pub const TENON_QUANTIZE_PURE: u32 = 1;
 pub const TENON_QUANTIZE_KEEP_OUTPUT: u32 = 2;
 /// accepts matrices that are quantised already
 pub const TENON_QUANTIZE_AGAIN: u32 = 4;
+/// Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S), which need an importance matrix: none is
+/// read yet, and answers are poor without.
+pub const TENON_QUANTIZE_WITHOUT_IMPORTANCE: u32 = 8;
 
 #[repr(C)]
 pub struct tenon_backends {
