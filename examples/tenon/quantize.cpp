@@ -19,6 +19,8 @@ struct QuantizeFlags {
   std::string type;
   std::string path;
   std::vector<std::string> tensor_formats;
+  std::string output_format;
+  std::string embedding_format;
   tenon::QuantizeOptions options;
   bool dry_run = false;
 };
@@ -45,7 +47,13 @@ void print_plan(const QuantizeFlags& flags) {
 
 void quantize(QuantizeFlags flags) {
   flags.options.type = flags.type;
-  flags.options.tensor_formats = joined(flags.tensor_formats, "\n");
+  if (!flags.output_format.empty()) {
+    flags.tensor_formats.push_back("@output=" + flags.output_format);
+  }
+  if (!flags.embedding_format.empty()) {
+    flags.tensor_formats.push_back("@embedding=" + flags.embedding_format);
+  }
+  flags.options.formats = joined(flags.tensor_formats, "\n");
   if (flags.dry_run) return print_plan(flags);
   if (flags.path.empty()) throw CLI::RequiredError("OUT");
   ProgressBar progress("quantising");
@@ -83,11 +91,11 @@ void add_quantize(CLI::App& app) {
                    "first that fits counts")
       ->type_name("PATTERN=FORMAT");
   command
-      ->add_option("--output-type,--output-tensor-type", options.output_format,
+      ->add_option("--output-type,--output-tensor-type", flags->output_format,
                    "Format of the output matrix")
       ->type_name("FORMAT");
   command
-      ->add_option("--embedding-type,--token-embedding-type", options.embedding_format,
+      ->add_option("--embedding-type,--token-embedding-type", flags->embedding_format,
                    "Format of the embedding")
       ->type_name("FORMAT");
   command->add_flag("--pure", options.pure, "One format for all matrices, without rules by layer");

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <tenon/error.hpp>
 #include <tenon/progress.hpp>
@@ -16,11 +16,8 @@ inline namespace v1 {
 struct QuantizeOptions {
   /// Type of the file: "Q4_K_M"; quantize_types() lists all.
   std::string type = "Q4_K_M";
-  /// Formats of single matrices, as lines PATTERN=FORMAT. The first PATTERN, a regular expression,
-  /// that is found in a tensor's name decides.
-  std::string tensor_formats{};
-  std::string output_format{};      ///< of the output matrix; empty: as the type says
-  std::string embedding_format{};   ///< of the embedding; empty: as the type says
+  /// Formats of single matrices, as lines PATTERN=FORMAT; tenon.h, section 17, has the rules.
+  std::string formats{};
   bool pure = false;                ///< one format for all matrices
   bool keep_output = false;         ///< leaves the output matrix as it is
   bool again = false;               ///< accepts matrices that are quantised already
@@ -41,38 +38,12 @@ struct TensorChange {
 
 namespace detail {
 
-inline tenon_quantize_options quantize_options(const QuantizeOptions& options) {
-  tenon_quantize_options out{};
-  out.struct_size = sizeof out;
-  out.type = options.type.c_str();
-  out.tensor_formats = options.tensor_formats.c_str();
-  out.output_format = options.output_format.c_str();
-  out.embedding_format = options.embedding_format.c_str();
-  out.threads = options.threads;
-  if (options.pure) out.flags |= TENON_QUANTIZE_PURE;
-  if (options.keep_output) out.flags |= TENON_QUANTIZE_KEEP_OUTPUT;
-  if (options.again) out.flags |= TENON_QUANTIZE_AGAIN;
-  if (options.without_importance) out.flags |= TENON_QUANTIZE_WITHOUT_IMPORTANCE;
-  return out;
+inline uint32_t quantize_flags(const QuantizeOptions& options) {
+  return (options.pure ? TENON_QUANTIZE_PURE : 0) |
+         (options.keep_output ? TENON_QUANTIZE_KEEP_OUTPUT : 0) |
+         (options.again ? TENON_QUANTIZE_AGAIN : 0) |
+         (options.without_importance ? TENON_QUANTIZE_WITHOUT_IMPORTANCE : 0);
 }
-
-/// Collects what tenon_quantize_plan reports.
-struct TensorChanges {
-  std::vector<TensorChange> list{};
-  std::exception_ptr thrown{};
-
-  static int32_t add(void* user, const tenon_tensor_change* change) noexcept {
-    auto* self = static_cast<TensorChanges*>(user);
-    try {
-      self->list.push_back(
-          {change->name, change->from, change->to, change->bytes_before, change->bytes_after});
-      return 0;
-    } catch (...) {
-      self->thrown = std::current_exception();
-      return 1;
-    }
-  }
-};
 
 }  // namespace detail
 
@@ -81,9 +52,9 @@ struct TensorChanges {
 inline void quantize(const std::string& path, const std::string& target,
                      const QuantizeOptions& options = {}) {
   detail::Progress progress{options.progress};
-  const tenon_quantize_options in = detail::quantize_options(options);
   const tenon_status status =
-      tenon_quantize(path.c_str(), target.c_str(), &in,
+      tenon_quantize(path.c_str(), target.c_str(), options.type.c_str(), options.formats.c_str(),
+                     detail::quantize_flags(options), options.threads,
                      options.progress ? &detail::Progress::call : nullptr, &progress);
   progress.check(status);
 }
@@ -91,13 +62,25 @@ inline void quantize(const std::string& path, const std::string& target,
 /// Format and size of each tensor; writes nothing.
 inline std::vector<TensorChange> quantize_plan(const std::string& path,
                                                const QuantizeOptions& options = {}) {
-  const tenon_quantize_options in = detail::quantize_options(options);
-  detail::TensorChanges changes;
-  const tenon_status status =
-      tenon_quantize_plan(path.c_str(), &in, &detail::TensorChanges::add, &changes);
-  if (changes.thrown) std::rethrow_exception(changes.thrown);
-  check(status);
-  return std::move(changes.list);
+  const auto fill = [&](char* text, size_t capacity, size_t* length) {
+    check(tenon_quantize_plan(path.c_str(), options.type.c_str(), options.formats.c_str(),
+                              detail::quantize_flags(options), text, capacity, length));
+  };
+  std::string text;
+  size_t length = 0;
+  fill(nullptr, 0, &length);
+  text.resize(length);
+  fill(text.data(), text.size(), &length);
+  std::vector<TensorChange> changes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream parts(line);
+    TensorChange change;
+    std::getline(parts, change.name, '\t');
+    parts >> change.from >> change.to >> change.bytes_before >> change.bytes_after;
+    changes.push_back(std::move(change));
+  }
+  return changes;
 }
 
 inline std::vector<std::string> quantize_types() {

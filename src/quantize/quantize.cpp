@@ -77,10 +77,11 @@ bool is_changeable(const TensorInfo& tensor) {
                               [&](std::string_view part) { return name.find(part) != name.npos; });
 }
 
-/// A line of QuantizeOptions::tensor_formats.
+/// A line of QuantizeOptions::formats.
 struct TensorRule {
   std::string_view line;
-  Pattern pattern;
+  std::string_view name;           // "@output", "@embedding"; empty for a pattern
+  std::optional<Pattern> pattern;  // of other names
   Format format;
   bool used = false;
 };
@@ -94,11 +95,18 @@ std::vector<TensorRule> read_rules(std::string_view text) {
     if (line.empty()) continue;
     const size_t sign = line.rfind('=');
     if (sign == line.npos || sign == 0) {
-      fail(Code::Argument, "format of tensors {} is not PATTERN=FORMAT", quoted(line));
+      fail(Code::Argument, "line {} is not PATTERN=FORMAT", quoted(line));
     }
-    if (!is_utf8(line)) fail(Code::Argument, "format of tensors {} is not UTF-8", quoted(line));
-    rules.push_back(
-        {line, Pattern(line.substr(0, sign)), find_weight_format(line.substr(sign + 1)).id});
+    if (!is_utf8(line)) fail(Code::Argument, "line {} is not UTF-8", quoted(line));
+    const std::string_view left = line.substr(0, sign);
+    TensorRule rule{.line = line, .name = {}, .pattern = {}, .format = {}};
+    rule.format = find_weight_format(line.substr(sign + 1)).id;
+    if (left == "@output" || left == "@embedding") {
+      rule.name = left;
+    } else {
+      rule.pattern.emplace(left);
+    }
+    rules.push_back(std::move(rule));
   }
   return rules;
 }
@@ -135,14 +143,10 @@ class FormatChooser {
   FormatChooser(const ModelFile& file, const QuantizeOptions& options)
       : options_(options),
         type_(find_file_type(options.type)),
-        rules_(read_rules(options.tensor_formats)),
+        rules_(read_rules(options.formats)),
         facts_(facts_of(file)),
         has_output_(file.find("output.weight") != nullptr),
         name_(file.name()) {
-    if (!options.output_format.empty()) output_ = find_weight_format(options.output_format).id;
-    if (!options.embedding_format.empty()) {
-      embedding_ = find_weight_format(options.embedding_format).id;
-    }
     const auto architecture = file.metadata().find<std::string_view>("general.architecture");
     if (architecture == "clip") {
       fail(Code::Unsupported, "{}: is a projector of pictures or sound, which is not quantised",
@@ -174,7 +178,7 @@ class FormatChooser {
   void expect_used_rules() const {
     for (const TensorRule& rule : rules_) {
       if (!rule.used) {
-        fail(Code::Argument, "{}: no matrix has a name like that of {}", name_, quoted(rule.line));
+        fail(Code::Argument, "{}: {} fits no matrix", name_, quoted(rule.line));
       }
     }
   }
@@ -200,17 +204,24 @@ class FormatChooser {
     const uint64_t columns = tensor.row_values();
     const bool is_embedding = tensor.name == "token_embd.weight";
     const bool is_output = tensor.name == "output.weight" || (is_embedding && !has_output_);
-    std::optional<Format> ruled;
+    // Names outrank patterns, and the embedding's name that of the output matrix.
+    std::optional<Format> by_name;
+    std::optional<Format> by_pattern;
     for (TensorRule& rule : rules_) {
-      PatternSearch search(rule.pattern);
-      PatternMatch match;
-      search.begin(tensor.name);
-      if (!search.next(match)) continue;
+      if (!rule.name.empty()) {
+        const bool is_own = rule.name == "@embedding" ? is_embedding : is_output;
+        if (!is_own) continue;
+        if (!by_name || rule.name == "@embedding") by_name = rule.format;
+      } else {
+        PatternSearch search(*rule.pattern);
+        PatternMatch match;
+        search.begin(tensor.name);
+        if (!search.next(match)) continue;
+        if (!by_pattern) by_pattern = rule.format;
+      }
       rule.used = true;
-      if (!ruled) ruled = rule.format;
     }
-    if (is_output && output_) ruled = output_;
-    if (is_embedding && embedding_) ruled = embedding_;
+    const std::optional<Format> ruled = by_name ? by_name : by_pattern;
     if (ruled) return fitting_format(*ruled, columns);
     if (options_.pure) return fitting_format(type_.format, columns);
     if (is_output) return output_format(type_, columns, facts_);
@@ -241,8 +252,6 @@ class FormatChooser {
   MixFacts facts_;
   bool has_output_;
   std::string name_;
-  std::optional<Format> output_;
-  std::optional<Format> embedding_;
   std::vector<ValueLayer> value_layers_;  // names of the file
   uint32_t layers_ = 0;
 };

@@ -19,12 +19,10 @@ struct QuantizeOptions {
   /// Name of a file type: "Q4_K_M".
   std::string type;
   /// Formats of single tensors, one "PATTERN=FORMAT" per line. PATTERN is a regular expression that
-  /// is searched for in the tensor's name; the first that is found counts.
-  std::string tensor_formats{};
-  /// Formats of the output matrix and of the embedding; empty: the type's. They outrank
-  /// tensor_formats.
-  std::string output_format{};
-  std::string embedding_format{};
+  /// is searched for in the tensor's name; the first that is found counts. "@output" means the
+  /// output matrix, or the embedding that serves as one, "@embedding" the embedding; these outrank
+  /// patterns.
+  std::string formats{};
   bool pure = false;         ///< the type's format for all matrices, without rules for layers
   bool keep_output = false;  ///< leaves the output matrix as it is
   bool requantize = false;   ///< accepts matrices that are quantised already
@@ -44,7 +42,7 @@ struct TensorChange {
 };
 
 /// Decides the format of each tensor, in the order of the file. Throws Argument for unknown names,
-/// a malformed line of tensor_formats and one that no tensor matches; Unsupported for quantised
+/// a malformed line of formats and one that no tensor matches; Unsupported for quantised
 /// matrices without `requantize`, a type that needs an importance matrix, and projectors.
 std::vector<TensorChange> plan_quantization(const ModelFile& file, const QuantizeOptions& options);
 

@@ -273,20 +273,4 @@ TEST(Layout, Planning) {
   EXPECT_FIELD(tenon_placed_device, fits, 92);
 }
 
-TEST(Layout, QuantizedFiles) {
-  expect_struct<tenon_quantize_options>(48);
-  EXPECT_FIELD(tenon_quantize_options, flags, 4);
-  EXPECT_FIELD(tenon_quantize_options, type, 8);
-  EXPECT_FIELD(tenon_quantize_options, tensor_formats, 16);
-  EXPECT_FIELD(tenon_quantize_options, output_format, 24);
-  EXPECT_FIELD(tenon_quantize_options, embedding_format, 32);
-  EXPECT_FIELD(tenon_quantize_options, threads, 40);
-  expect_struct<tenon_tensor_change>(48);
-  EXPECT_FIELD(tenon_tensor_change, name, 8);
-  EXPECT_FIELD(tenon_tensor_change, from, 16);
-  EXPECT_FIELD(tenon_tensor_change, to, 24);
-  EXPECT_FIELD(tenon_tensor_change, bytes_before, 32);
-  EXPECT_FIELD(tenon_tensor_change, bytes_after, 40);
-}
-
 }  // namespace

@@ -17,17 +17,14 @@ class QuantizeApi : public testing::Test {
  protected:
   QuantizeApi() { tenon::write_random_model(source_, "tiny", "f16"); }
 
-  tenon_quantize_options options(const char* type) {
-    tenon_quantize_options options{};
-    options.struct_size = sizeof options;
-    options.type = type;
-    return options;
+  tenon_status quantize(const char* type, const char* formats = nullptr, uint32_t flags = 0,
+                        uint64_t threads = 0) {
+    return tenon_quantize(source_.c_str(), target_.c_str(), type, formats, flags, threads, nullptr,
+                          nullptr);
   }
 
-  void expect_refused(const tenon_quantize_options& options, tenon_status status,
-                      const char* text) {
-    expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), &options, nullptr, nullptr),
-                   status, text);
+  void expect_refused(tenon_status got, tenon_status status, const char* text) {
+    expect_failure(got, status, text);
     EXPECT_FALSE(std::filesystem::exists(target_));
   }
 
@@ -56,7 +53,7 @@ TEST_F(QuantizeApi, PlansWithoutWriting) {
   uint64_t after = 0;
   bool seen = false;
   for (const tenon::TensorChange& change :
-       tenon::quantize_plan(source_, {.type = "Q8_0", .tensor_formats = "attn_k=q4_1"})) {
+       tenon::quantize_plan(source_, {.type = "Q8_0", .formats = "attn_k=q4_1"})) {
     after += change.bytes_after;
     if (change.name != "blk.0.attn_k.weight") continue;
     seen = true;
@@ -64,47 +61,35 @@ TEST_F(QuantizeApi, PlansWithoutWriting) {
     EXPECT_EQ(change.to, "q4_1");
   }
   EXPECT_TRUE(seen);
-  tenon::quantize(source_, target_, {.type = "Q8_0", .tensor_formats = "attn_k=q4_1"});
+  tenon::quantize(source_, target_, {.type = "Q8_0", .formats = "attn_k=q4_1"});
   EXPECT_GT(std::filesystem::file_size(target_), after);
 }
 
 TEST_F(QuantizeApi, SaysWhatIsWrong) {
-  expect_refused(options(nullptr), TENON_ERROR_ARGUMENT, "type is NULL");
-  expect_refused(options("Q4_X"), TENON_ERROR_ARGUMENT, "no file type \"Q4_X\"");
-  auto unknown = options("Q4_0");
-  unknown.flags = 1u << 20;
-  expect_refused(unknown, TENON_ERROR_ARGUMENT, "flags");
-  auto many = options("Q4_0");
-  many.threads = 1u << 20;
-  expect_refused(many, TENON_ERROR_ARGUMENT, "threads");
-  auto output = options("Q4_0");
-  output.output_format = "q7";
-  expect_refused(output, TENON_ERROR_ARGUMENT, "no weight format \"q7\"");
-  const auto fine = options("Q4_0");
-  expect_failure(tenon_quantize(nullptr, target_.c_str(), &fine, nullptr, nullptr),
-                 TENON_ERROR_ARGUMENT, "path is NULL");
-  expect_failure(tenon_quantize(source_.c_str(), nullptr, &fine, nullptr, nullptr),
-                 TENON_ERROR_ARGUMENT, "target is NULL");
-  expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), nullptr, nullptr, nullptr),
-                 TENON_ERROR_ARGUMENT, "tenon_quantize_options is NULL");
-  expect_failure(tenon_quantize("/nowhere.gguf", target_.c_str(), &fine, nullptr, nullptr),
-                 TENON_ERROR_IO, "/nowhere.gguf");
-  expect_failure(tenon_quantize(source_.c_str(), "/nowhere/out.gguf", &fine, nullptr, nullptr),
-                 TENON_ERROR_IO, "/nowhere/out.gguf");
-  expect_failure(tenon_quantize_plan(source_.c_str(), &fine, nullptr, nullptr),
-                 TENON_ERROR_ARGUMENT, "visit is NULL");
-  const auto end = [](void*, const tenon_tensor_change*) -> int32_t { return 1; };
-  expect_failure(tenon_quantize_plan(source_.c_str(), &fine, end, nullptr), TENON_ERROR_CANCELLED,
-                 "visit");
+  expect_refused(quantize(nullptr), TENON_ERROR_ARGUMENT, "type is NULL");
+  expect_refused(quantize("Q4_X"), TENON_ERROR_ARGUMENT, "no file type \"Q4_X\"");
+  expect_refused(quantize("Q4_0", nullptr, 1u << 20), TENON_ERROR_ARGUMENT, "flags");
+  expect_refused(quantize("Q4_0", nullptr, 0, 1u << 20), TENON_ERROR_ARGUMENT, "threads");
+  expect_refused(quantize("Q4_0", "@output=q7"), TENON_ERROR_ARGUMENT, "no weight format \"q7\"");
+  expect_refused(quantize("IQ1_S"), TENON_ERROR_UNSUPPORTED, "needs an importance matrix");
+  const auto between = [](const char* path, const char* target) {
+    return tenon_quantize(path, target, "Q4_0", "", 0, 0, nullptr, nullptr);
+  };
+  expect_failure(between(nullptr, "x"), TENON_ERROR_ARGUMENT, "path is NULL");
+  expect_failure(between(source_.c_str(), nullptr), TENON_ERROR_ARGUMENT, "target is NULL");
+  expect_failure(between("/nowhere.gguf", "x"), TENON_ERROR_IO, "/nowhere.gguf");
+  expect_failure(between(source_.c_str(), "/nowhere/out.gguf"), TENON_ERROR_IO,
+                 "/nowhere/out.gguf");
+  expect_failure(tenon_quantize_plan(source_.c_str(), "Q4_0", nullptr, 0, nullptr, 0, nullptr),
+                 TENON_ERROR_ARGUMENT, "NULL");
 }
 
 TEST_F(QuantizeApi, FoldersAreRefused) {
   std::filesystem::create_directory(folder_.path("model"));
   std::ofstream(folder_.path("model/config.json")) << "{}";
-  const auto fine = options("Q4_0");
-  expect_failure(
-      tenon_quantize(folder_.path("model").c_str(), target_.c_str(), &fine, nullptr, nullptr),
-      TENON_ERROR_UNSUPPORTED, "a Hugging Face folder is not quantised");
+  expect_failure(tenon_quantize(folder_.path("model").c_str(), target_.c_str(), "Q4_0", nullptr, 0,
+                                0, nullptr, nullptr),
+                 TENON_ERROR_UNSUPPORTED, "a Hugging Face folder is not quantised");
 }
 
 TEST_F(QuantizeApi, ExceptionsOfFunctionsPass) {

@@ -168,7 +168,7 @@ Format format_of(const std::vector<TensorChange>& changes, const std::string& na
 TEST_F(Quantize, FormatsOfSingleTensorsOutrankTheType) {
   const auto file = random();
   QuantizeOptions options{.type = "Q4_0",
-                          .tensor_formats =
+                          .formats =
                               "attn_v=q5_0\n^blk\\.0\\.attn_k\\.weight$=Q4_1\n"
                               "attn_k=q4_0\n(ffn|attn)_output=Q8_0\n"};
   auto changes = plan_quantization(*file, options);
@@ -177,7 +177,7 @@ TEST_F(Quantize, FormatsOfSingleTensorsOutrankTheType) {
   EXPECT_EQ(format_of(changes, "blk.1.attn_k.weight"), Format::Q4_0);
   EXPECT_EQ(format_of(changes, "blk.1.attn_output.weight"), Format::Q8_0);
   EXPECT_EQ(format_of(changes, "blk.0.attn_norm.weight"), Format::F32);
-  options = {.type = "Q4_0", .embedding_format = "f16"};
+  options = {.type = "Q4_0", .formats = "@embedding=f16"};
   EXPECT_EQ(format_of(plan_quantization(*file, options), "token_embd.weight"), Format::F16);
 }
 
@@ -187,16 +187,15 @@ TEST_F(Quantize, TheOutputMatrixHasAFormatOfItsOwn) {
     return format_of(plan_quantization(*file, options), "output.weight");
   };
   EXPECT_EQ(format({.type = "Q4_0"}), Format::Q6_K);
-  EXPECT_EQ(format({.type = "Q4_0", .output_format = "q5_1"}), Format::Q5_1);
-  EXPECT_EQ(format({.type = "Q4_0", .tensor_formats = "out=q8_0", .output_format = "q5_1"}),
-            Format::Q5_1);
+  EXPECT_EQ(format({.type = "Q4_0", .formats = "@output=q5_1"}), Format::Q5_1);
+  EXPECT_EQ(format({.type = "Q4_0", .formats = "out=q8_0\n@output=q5_1"}), Format::Q5_1);
   EXPECT_EQ(format({.type = "Q4_0", .pure = true}), Format::Q4_0);
   EXPECT_EQ(format({.type = "Q4_0", .keep_output = true}), Format::F32);
 }
 
 TEST_F(Quantize, ATiedEmbeddingIsTheOutputMatrix) {
   const auto file = random();  // tied
-  EXPECT_EQ(format_of(plan_quantization(*file, {.type = "Q4_0", .output_format = "q5_0"}),
+  EXPECT_EQ(format_of(plan_quantization(*file, {.type = "Q4_0", .formats = "@output=q5_0"}),
                       "token_embd.weight"),
             Format::Q5_0);
 }
@@ -259,14 +258,14 @@ TEST_F(Quantize, FilesAndTypesThatWouldBeBadAreRefused) {
 TEST_F(Quantize, UnknownNamesAreRefused) {
   const auto file = random();
   expect_refused(*file, {.type = "Q4_Z"}, Code::Argument, "no file type \"Q4_Z\"");
-  expect_refused(*file, {.type = "Q4_0", .tensor_formats = "attn_v"}, Code::Argument,
+  expect_refused(*file, {.type = "Q4_0", .formats = "attn_v"}, Code::Argument,
                  "\"attn_v\" is not PATTERN=FORMAT");
-  expect_refused(*file, {.type = "Q4_0", .tensor_formats = "attn_v=q9"}, Code::Argument,
+  expect_refused(*file, {.type = "Q4_0", .formats = "attn_v=q9"}, Code::Argument,
                  "no weight format \"q9\"");
-  expect_refused(*file, {.type = "Q4_0", .tensor_formats = "atn_v=q8_0"}, Code::Argument,
-                 "no matrix has a name like that of \"atn_v=q8_0\"");
-  expect_refused(*file, {.type = "Q4_0", .tensor_formats = "(=q8_0"}, Code::Format, "(");
-  expect_refused(*file, {.type = "Q4_0", .output_format = "q"}, Code::Argument, "\"q\"");
+  expect_refused(*file, {.type = "Q4_0", .formats = "atn_v=q8_0"}, Code::Argument,
+                 "\"atn_v=q8_0\" fits no matrix");
+  expect_refused(*file, {.type = "Q4_0", .formats = "(=q8_0"}, Code::Format, "(");
+  expect_refused(*file, {.type = "Q4_0", .formats = "@output=q"}, Code::Argument, "\"q\"");
 }
 
 TEST_F(Quantize, QuantisedMatricesAreRefusedUnlessAllowed) {

@@ -1615,9 +1615,7 @@ TENON_API tenon_status tenon_embedder_cancel(tenon_embedder* embedder);
  * Writes a model file with its matrices in formats of fewer bits. Types of files ("Q4_K_M") are
  * those of llama.cpp: each gives some matrices, in some layers, more bits than the rest.
  *
- *   tenon_quantize_options options = {sizeof options};
- *   options.type = "Q4_K_M";
- *   tenon_quantize("model-f16.gguf", "model-q4.gguf", &options, NULL, NULL);
+ *   tenon_quantize("model-f16.gguf", "model-q4.gguf", "Q4_K_M", NULL, 0, 0, NULL, NULL);
  */
 
 /* Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever. */
@@ -1630,46 +1628,31 @@ TENON_API const char* tenon_quantize_type(size_t index);
  * none is read yet, and answers are poor without. */
 #define TENON_QUANTIZE_WITHOUT_IMPORTANCE 8u
 
-typedef struct tenon_quantize_options {
-  uint32_t struct_size;
-  uint32_t flags;             /* TENON_QUANTIZE_* */
-  const char* type;           /* one of the names */
-  const char* tensor_formats; /* NULL, or lines PATTERN=FORMAT: the first PATTERN, a regular
-                               * expression, that is found in a tensor's name decides */
-  const char* output_format;  /* format of the output matrix; NULL: as the type says */
-  const char* embedding_format; /* format of the embedding; NULL: as the type says */
-  uint64_t threads;             /* 0: all that the process may use */
-} tenon_quantize_options;
-
-/* A tensor before and after. Lives during a call of tenon_tensor_callback. */
-typedef struct tenon_tensor_change {
-  uint32_t struct_size;
-  uint32_t reserved;
-  const char* name;
-  const char* from; /* name of a format: "f16" */
-  const char* to;
-  uint64_t bytes_before;
-  uint64_t bytes_after;
-} tenon_tensor_change;
-
-/* Called on the thread of the call. Nonzero ends it: CANCELLED. */
-typedef int32_t (*tenon_tensor_callback)(void* user, const tenon_tensor_change* change);
-
 /* Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
- * Equal files and options give equal bytes, with any number of threads. The file appears under its
+ * Equal files and rules give equal bytes, with any number of threads. The file appears under its
  * name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread.
+ *   type      one of the names
+ *   formats   NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular
+ *             expression, that is found in a tensor's name decides. "@output=FORMAT" means the
+ *             output matrix, or the embedding that serves as one, "@embedding=FORMAT" the
+ *             embedding; these outrank patterns
+ *   flags     TENON_QUANTIZE_*
+ *   threads   0: all that the process may use
  *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
- * ARGUMENT for an unknown type, format or pattern, a pattern that no tensor has, and a target that
- * is the model itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types
- * that need an importance matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file and a value that its format cannot hold, naming the tensor;
- * IO. Any thread. */
-TENON_API tenon_status tenon_quantize(const char* path, const char* target,
-                                      const tenon_quantize_options* options,
+ * ARGUMENT for an unknown type, format or pattern, a line that fits no tensor, and a target that is
+ * the model itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that
+ * need an importance matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder;
+ * FORMAT for a damaged file and a value that its format cannot hold, naming the tensor; IO. Any
+ * thread. */
+TENON_API tenon_status tenon_quantize(const char* path, const char* target, const char* type,
+                                      const char* formats, uint32_t flags, uint64_t threads,
                                       tenon_progress_callback progress, void* user);
-/* Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as
- * tenon_quantize. */
-TENON_API tenon_status tenon_quantize_plan(const char* path, const tenon_quantize_options* options,
-                                           tenon_tensor_callback visit, void* user);
+/* The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
+ * its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
+ * Writes no file. Errors as tenon_quantize. See "Buffers" in 1. */
+TENON_API tenon_status tenon_quantize_plan(const char* path, const char* type, const char* formats,
+                                           uint32_t flags, char* text, size_t capacity,
+                                           size_t* length);
 
 #ifdef __cplusplus
 }
