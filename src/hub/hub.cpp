@@ -220,7 +220,7 @@ UrlFacts ask_url(Http& http, const std::string& url, const std::string& what) {
 
 Hub::Hub(Settings settings) : settings_(std::move(settings)) {
   while (settings_.endpoint.ends_with('/')) settings_.endpoint.pop_back();
-  (void)parse_url(settings_.endpoint);
+  check_token(settings_);
   const bool bad_token = std::ranges::any_of(settings_.token, [](char c) {
     return static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f;
   });

@@ -188,8 +188,14 @@ class Pulls(HubTest):
         self.addCleanup(lambda: [os.environ.pop(name) for name in ("http_proxy", "HTTP_PROXY")])
         self.assert_same(self.hub(server).pull("hf:owner/name").path)  # the environment's is not
         shutil.rmtree(self.cache)
-        self.hub(server, proxy=proxy.endpoint).pull("hf:owner/name")
-        self.assertTrue(any(path.startswith(server.endpoint) for path in proxy.proxied))
+        self.assert_same(self.hub(endpoint="http://hub.example", proxy=proxy.endpoint).pull("hf:owner/name").path)
+        self.assertTrue(any(path.startswith("http://hub.example/") for path in proxy.proxied))
+
+    def test_a_proxy_sees_no_token_for_this_machine(self):
+        server, proxy = (self.serve(stored=set()) for _ in range(2))
+        self.assert_same(self.hub(server, token="secret", proxy=proxy.endpoint).pull("hf:owner/name").path)
+        self.assertEqual([], proxy.requests)
+        self.assertIn("Bearer secret", {headers.get("Authorization") for _, _, headers in server.requests})
 
     def test_progress_grows_to_the_end(self):
         seen = []
@@ -447,8 +453,8 @@ class Refused(HubTest):
             self.assertEqual("ARGUMENT", caught.exception.status, text)
 
     def test_a_token_needs_tls(self):
-        hub = self.hub(endpoint="http://hub.example", token="secret")
-        self.refused("ARGUMENT", "without TLS", hub.pull, "hf:owner/name")
+        for host in ("hub.example", "127.evil.example", "127.0.0.1.example"):
+            self.refused("ARGUMENT", "without TLS", lambda: self.hub(endpoint=f"http://{host}", token="secret"))
         self.refused("ARGUMENT", "token", lambda: self.hub(token="a\r\nX: y"))
 
 
