@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/faulty_system.h"
+#include "hub/cache.h"
 #include "hub/partial_file.h"
 
 namespace tenon::hub {
@@ -198,6 +199,31 @@ TEST_F(HubDownloads, NotesThatLieAreFoundByTheDigest) {
   EXPECT_EQ(found(), bytes_);
 }
 
+TEST_F(HubDownloads, NamesAreReplacedAndLinksAreNotFollowed) {
+  const std::string victim = (folder_ / "victim").string();
+  const std::string place = (folder_ / "place").string();
+  std::ofstream(victim) << "mine";
+  for (uint64_t n = 0;; ++n) {
+    std::filesystem::remove(place);
+    std::filesystem::create_symlink(victim, place);
+    FaultySystem system(n);
+    bool is_done = true;
+    try {
+      replace_file(system, place, "new", 0600);
+    } catch (const Error&) {
+      is_done = false;
+    }
+    EXPECT_EQ(read_small_file(*System::real(), victim, 100), "mine") << n;
+    EXPECT_EQ(std::filesystem::is_symlink(place), !is_done) << n;
+    const auto files = std::filesystem::directory_iterator(folder_);
+    EXPECT_EQ(std::distance(begin(files), end(files)), 2) << n;
+    if (!system.failed()) break;
+    ASSERT_LT(n, 100u);
+  }
+  EXPECT_EQ(read_small_file(*System::real(), place, 100), "new");
+  EXPECT_EQ(std::filesystem::status(place).permissions(), std::filesystem::perms(0600));
+}
+
 TEST_F(HubDownloads, AnyCallOfTheSystemMayFail) {
   for (uint64_t n = 0;; ++n) {
     std::filesystem::remove(folder_ / "x");
@@ -223,6 +249,22 @@ TEST(HubLocks, KeepOthersOut) {
   }
   FileLock third(*System::real(), path);
   EXPECT_TRUE(third.try_lock());
+  std::filesystem::remove(path);
+}
+
+TEST(HubLocks, AreOnTheFileThatHasTheName) {
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            ("tenon-lock-" + std::to_string(random_number(*System::real()))))
+                               .string();
+  FileLock old(*System::real(), path);
+  std::filesystem::remove(path);
+  FileLock fresh(*System::real(), path);
+  EXPECT_TRUE(fresh.try_lock());
+  EXPECT_FALSE(old.try_lock());  // not a file that nobody else finds
+  std::filesystem::remove(path);
+  EXPECT_TRUE(old.try_lock());
+  FileLock third(*System::real(), path);
+  EXPECT_FALSE(third.try_lock());
   std::filesystem::remove(path);
 }
 

@@ -5,6 +5,7 @@
 
 With huggingface_hub installed, that package reads what was pulled."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -247,6 +248,54 @@ class PlainAddresses(HubTest):
         server.lies.no_ranges = server.lies.chunked = True
         self.assert_same(self.hub(server).pull(server.endpoint + "/plain/m.gguf").path)
 
+    def test_another_query_is_another_file(self):
+        server = self.serve({"m.gguf": MODEL})
+        hub = self.hub(server)
+        first, second = (server.endpoint + f"/plain/m.gguf?v={i}" for i in (1, 2))
+        hub.pull(first)
+        self.refused("STATE", "is not in", hub.find, second)
+        self.refused("STATE", "is not in", hub.remove, second)
+        self.assert_same(hub.find(first).path)
+        server.files["m.gguf"] = MODEL[::-1]  # of one length and ETag with the other
+        self.assert_same(hub.pull(second).path, MODEL[::-1])
+        self.refused("STATE", "is not in", hub.find, first)
+
+    def test_what_was_begun_can_be_removed(self):
+        server = self.serve({"m.gguf": MODEL})
+        server.lies.seconds_per_block = 0.01
+        hub = self.hub(server)
+        url = server.endpoint + "/plain/m.gguf"
+        self.refused("CANCELLED", "", hub.pull, url, lambda told: told.bytes_done > 3 * PIECE)
+        folder, = (path for path in (self.folder / "urls").iterdir() if path.name != ".locks")
+        self.assertEqual({"m.gguf.tenon-partial", "m.gguf.tenon-partial.state"}, set(os.listdir(folder)))
+        lock, = (self.folder / "urls/.locks").glob("*/m.gguf.lock")
+        with open(lock) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.refused("BUSY", "is being fetched", hub.remove, url)
+        self.assertGreater(hub.remove(url), 3 * PIECE)
+        self.assertFalse(folder.exists())
+        self.assertTrue(lock.exists())
+        server.lies.seconds_per_block = 0
+        self.refused("STATE", "is not in", hub.remove, url)
+        hub.pull(url)
+        hub.remove(url)
+        self.assertFalse(folder.exists())
+
+    def test_the_note_is_the_users_alone_and_replaces_a_link(self):
+        server = self.serve({"m.gguf": MODEL})
+        hub = self.hub(server)
+        url = server.endpoint + "/plain/m.gguf"
+        note = Path(hub.pull(url).path + ".source")
+        self.assertEqual(0o600, note.stat().st_mode & 0o777)
+        victim = self.folder / "victim"
+        victim.write_bytes(b"mine")
+        note.unlink()
+        note.symlink_to(victim)
+        hub.pull(url)
+        self.assertEqual(b"mine", victim.read_bytes())
+        self.assertFalse(note.is_symlink())
+        self.assertEqual({"m.gguf", "m.gguf.source"}, set(os.listdir(note.parent)))
+
     def test_addresses_that_are_none(self):
         hub = self.hub(self.serve())
         for text, words in {"https://user:pw@a.example/m.gguf": "user or a password", "https://a.example/": ".gguf",
@@ -402,6 +451,41 @@ class Lied(HubTest):
         (blobs / (hashlib.sha256(MODEL).hexdigest() + ".tenon-partial")).symlink_to(victim)
         self.refused("IO", "tenon-partial", self.hub(self.serve()).pull, "hf:owner/name")
         self.assertEqual(b"mine", victim.read_bytes())
+        shutil.rmtree(blobs)
+        refs = self.cache / "models--owner--name/refs"
+        (refs / "main").unlink(missing_ok=True)
+        (refs / "main").symlink_to(victim)
+        self.hub(self.serve()).pull("hf:owner/name")
+        self.assertEqual(b"mine", victim.read_bytes())
+        self.assertFalse((refs / "main").is_symlink())
+        self.assertEqual((COMMIT, ["main"]), ((refs / "main").read_text(), os.listdir(refs)))
+
+    def test_links_in_the_cache_are_not_followed_when_removing(self):
+        elsewhere = self.folder / "elsewhere"
+        (elsewhere / "Q8_0").mkdir(parents=True)
+        mine = [elsewhere / "m-Q4_0.gguf", elsewhere / "Q8_0/m-Q8_0.gguf"]
+        for path in mine:
+            path.write_bytes(b"mine")
+        server = self.serve({"m-Q4_0.gguf": b"4", "Q8_0/m-Q8_0.gguf": b"8", "m-Q6_K.gguf": b"6"})
+        hub = self.hub(server)
+        for name in ("Q4_0", "Q8_0", "Q6_K"):
+            hub.pull("hf:owner/name:" + name)
+        snapshots = self.cache / "models--owner--name/snapshots"
+        (snapshots / ("a" * 40)).symlink_to(elsewhere)
+        (snapshots / ("b" * 40)).mkdir()
+        (snapshots / ("b" * 40) / "Q8_0").symlink_to(elsewhere / "Q8_0")
+        for name in ("Q4_0", "Q8_0"):
+            hub.remove("hf:owner/name:" + name)
+            self.refused("STATE", "", hub.find, "hf:owner/name:" + name)
+        for path in mine:
+            self.assertEqual(b"mine", path.read_bytes())
+        blobs = self.cache / "models--owner--name/blobs"
+        self.assertEqual([hashlib.sha256(b"6").hexdigest()], self.left_over())
+        other = self.cache / "other"
+        blobs.rename(other)
+        blobs.symlink_to(other)
+        hub.remove(f"hf:owner/name@{COMMIT}:m-Q6_K.gguf")
+        self.assertEqual(1, len(os.listdir(other)))
 
 
 class Refused(HubTest):
@@ -513,6 +597,19 @@ class EndedEarly(HubTest):
         # Each kill loses at most the pieces under way on each connection.
         self.assertLess(server.sent, 3 * len(data))
         self.assertEqual(1, len(self.left_over()))
+
+    def test_what_is_being_fetched_is_not_removed(self):
+        server = self.serve()
+        server.lies.seconds_per_block = 0.01
+        hub = self.hub(server)
+        self.refused("CANCELLED", "", hub.pull, "hf:owner/name", lambda told: told.bytes_done > 3 * PIECE)
+        lock, = (self.cache / ".locks/models--owner--name").iterdir()
+        with open(lock) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.refused("BUSY", "is being fetched", hub.remove, "hf:owner/name")
+            self.assertEqual(2, len(self.left_over()))
+        self.assertGreater(hub.remove("hf:owner/name"), 3 * PIECE)
+        self.assertTrue(lock.exists())
 
     def test_two_processes_fetch_once(self):
         server = self.serve()
