@@ -484,6 +484,7 @@ Model Hub::pull_url(const Reference& reference, const Report& report) {
       job.knows_size = facts.has_size;
       job.size_bytes = facts.size_bytes;
       job.etag = facts.etag;
+      job.has_version = !facts.etag.empty();
       // Without an ETag nothing tells whether the rest would be of the same file.
       job.validator = sha256_of(
           crypto,

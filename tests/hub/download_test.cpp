@@ -41,10 +41,22 @@ class ServedFile final : public Transport {
   }
 
   void wait(double) override {
-    for (Answer* answer : std::list<Answer*>(answers_)) answer->send();
+    ++num_waits;
+    for (Answer* answer : std::list<Answer*>(answers_)) {
+      if (cuts_after > 0 && num_waits >= cuts_after && cuts_left > 0) {
+        answer->cut();
+      } else {
+        answer->send();
+      }
+    }
+    if (cuts_after > 0 && num_waits >= cuts_after && cuts_left > 0) --cuts_left;
   }
 
   int num_requests = 0;
+  int num_waits = 0;
+  int cuts_after = 0;  ///< calls of wait, after which all connections are cut; 0: never
+  int cuts_left = 0;
+  bool is_unsized = false;  ///< the length is not told
 
  private:
   class Answer final : public Transfer {
@@ -59,7 +71,8 @@ class ServedFile final : public Transport {
       if (has_ended_) return;
       if (at_ == begin_ && !has_head_) {
         has_head_ = true;
-        HttpHead head{206, {}};
+        HttpHead head{file_.is_unsized ? 200 : 206, {}};
+        if (file_.is_unsized) head.headers.emplace_back("transfer-encoding", "chunked");
         head.headers.emplace_back(
             "content-range", fmt::format("bytes {}-{}/{}", begin_, end_ - 1, file_.bytes_.size()));
         if (!receiver_.head(head)) return end("refused");
@@ -70,6 +83,10 @@ class ServedFile final : public Transport {
       if (!receiver_.body(std::as_bytes(std::span(part)))) return end("refused");
       at_ += size;
       if (at_ == end_) end("");
+    }
+
+    void cut() {
+      if (!has_ended_) end("cut");
     }
 
    private:
@@ -108,6 +125,11 @@ class HubDownloads : public testing::Test {
     job.size_bytes = bytes_.size();
     job.sha256 = sha256_of(crypto_, bytes_);
     job.validator = job.sha256;
+    if (is_unsized_) {
+      job.knows_size = false;
+      job.size_bytes = 0;
+      job.sha256.clear();
+    }
     return job;
   }
 
@@ -117,9 +139,15 @@ class HubDownloads : public testing::Test {
     settings.endpoint = "http://127.0.0.1";
     settings.piece_bytes = kPieceBytes;
     settings.system = system;
+    settings.connections = connections_;
+    settings.retry_seconds = 0.001;
+    settings.free_bytes = [this](const char*) { return room_; };
     settings.open_transport = [this] {
       auto made = std::make_unique<ServedFile>(bytes_);
       served_ = made.get();
+      made->cuts_after = cuts_after_;
+      made->cuts_left = cuts_;
+      made->is_unsized = is_unsized_;
       return made;
     };
     const std::atomic<bool> is_cancelled{false};
@@ -145,6 +173,11 @@ class HubDownloads : public testing::Test {
   Crypto crypto_{*System::real()};
   ServedFile* served_ = nullptr;
   int num_requests_ = 0;
+  uint32_t connections_ = 4;
+  int cuts_after_ = 0;
+  int cuts_ = 0;
+  bool is_unsized_ = false;
+  int64_t room_ = int64_t{1} << 40;
 };
 
 /// A disk that is full after some bytes.
@@ -195,6 +228,28 @@ TEST_F(HubDownloads, NotesThatLieAreFoundByTheDigest) {
   const std::string line =
       partial_line(bytes_.size(), kPieceBytes, job().validator) + std::string(13, '1');
   std::ofstream(folder_ / "x.tenon-partial.state", std::ios::binary) << line;
+  EXPECT_EQ(download(System::real()), "");
+  EXPECT_EQ(found(), bytes_);
+}
+
+TEST_F(HubDownloads, ConnectionsThatAreCutTogetherFailOnce) {
+  connections_ = 8;
+  cuts_after_ = 4;  // before any of them has brought a piece
+  cuts_ = 1;
+  EXPECT_EQ(download(System::real()), "");
+  EXPECT_EQ(found(), bytes_);
+  EXPECT_GT(num_requests_, 13);
+  std::filesystem::remove(folder_ / "x");
+  cuts_ = 1000;
+  EXPECT_THAT(download(System::real()), HasSubstr("given up after 5 attempts"));
+}
+
+TEST_F(HubDownloads, UntoldLengthsLeaveRoomToOthers) {
+  is_unsized_ = true;
+  room_ = int64_t{200} << 20;
+  EXPECT_THAT(download(System::real()), HasSubstr("its length was not told"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
+  room_ = int64_t{1} << 40;
   EXPECT_EQ(download(System::real()), "");
   EXPECT_EQ(found(), bytes_);
 }

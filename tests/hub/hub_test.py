@@ -246,7 +246,15 @@ class PlainAddresses(HubTest):
     def test_without_a_length_the_end_is_the_end(self):
         server = self.serve({"m.gguf": MODEL})
         server.lies.no_ranges = server.lies.chunked = True
-        self.assert_same(self.hub(server).pull(server.endpoint + "/plain/m.gguf").path)
+        url = server.endpoint + "/plain/m.gguf"
+        self.assert_same(self.hub(server).pull(url).path)
+        self.hub(server).remove(url)
+        server.lies.cut_after = 5 * PIECE  # an end that is not marked is none
+        server.lies.status["/plain/m.gguf"] = [(200, {})]
+        self.refused("IO", "given up after 5 attempts", self.hub(server).pull, url)
+        server.lies.cut_after, server.lies.chunked, server.lies.until_close = None, False, True
+        self.refused("IO", "tells neither its length nor its end", self.hub(server).pull, url)
+        self.refused("STATE", "is not in", self.hub(server).find, url)
 
     def test_another_query_is_another_file(self):
         server = self.serve({"m.gguf": MODEL})
@@ -259,6 +267,15 @@ class PlainAddresses(HubTest):
         server.files["m.gguf"] = MODEL[::-1]  # of one length and ETag with the other
         self.assert_same(hub.pull(second).path, MODEL[::-1])
         self.refused("STATE", "is not in", hub.find, first)
+
+    def test_without_an_etag_one_answer_brings_it_all(self):
+        server = self.serve({"m.gguf": MODEL})
+        server.plain_etag = None
+        server.lies.cut_after, server.lies.cuts_left = 9 * PIECE, 1
+        server.lies.changed_head_after = 2  # that tells the size, and the one that is cut
+        path = self.hub(server, connections=4).pull(server.endpoint + "/plain/m.gguf").path
+        self.assert_same(path, bytes(100) + MODEL[100:])
+        self.assertEqual({None, "bytes=0-0"}, {headers.get("Range") for _, _, headers in server.requests})
 
     def test_what_was_begun_can_be_removed(self):
         server = self.serve({"m.gguf": MODEL})
@@ -326,6 +343,14 @@ class Lied(HubTest):
         server.lies.cut_after = 3 * PIECE
         self.assert_same(self.hub(server).pull("hf:owner/name").path)
         self.assertLess(server.sent, 3 * len(MODEL))
+
+    def test_cut_for_ever_without_ranges_ends(self):
+        server = self.serve()
+        server.lies.no_ranges = True
+        server.lies.cut_after = 2 * PIECE
+        self.refused("IO", "given up after", self.hub(server).pull, "hf:owner/name",
+                     lambda told: server.answers > 30)
+        self.assertLessEqual(server.answers, 6)  # the first brings something new
 
     def test_cut_for_ever_ends_and_goes_on_later(self):
         server = self.serve()
