@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/system_error.h"
 #include "base/utf8.h"
+#include "hub/partial_file.h"
 #include "hub/reference.h"
 
 namespace tenon::hub {
@@ -38,6 +39,16 @@ std::vector<std::string> names_in(const fs::path& folder) {
 bool is_real_folder(const std::string& path) {
   struct stat found {};
   return ::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+/// Whether `root` and each folder of the path of `relative` below it are real.
+bool has_real_folders(const std::string& root, const std::string& relative) {
+  if (!is_real_folder(root)) return false;
+  for (size_t slash = relative.find('/'); slash != relative.npos;
+       slash = relative.find('/', slash + 1)) {
+    if (!is_real_folder(root + "/" + relative.substr(0, slash))) return false;
+  }
+  return true;
 }
 
 bool lies_below(const fs::path& path, const fs::path& root) {
@@ -84,13 +95,16 @@ std::vector<NamedFile> files_below(const std::string& folder, const std::string&
 
 std::string read_small_file(System& system, const std::string& path, size_t max_bytes) {
   const int fd = open_regular_file(system, path);
-  std::string text(max_bytes + 1, '\0');
+  std::string text;
   uint64_t size = 0;
   try {
     FileStat found;
-    if (system.stat(fd, found) >= 0 && found.size_bytes <= max_bytes) {
-      text.resize(found.size_bytes + 1);
+    if (const int error = system.stat(fd, found); error < 0) {
+      fail_system(-error, "{}: {}", path, errno_text(-error));
     }
+    if (found.size_bytes > max_bytes)
+      fail(Code::Limit, "{}: longer than {} bytes", path, max_bytes);
+    text.resize(static_cast<size_t>(found.size_bytes) + 1);
     size = read_fully(system, fd, 0, std::as_writable_bytes(std::span(text)), path);
   } catch (...) {
     system.close(fd);
@@ -100,6 +114,27 @@ std::string read_small_file(System& system, const std::string& path, size_t max_
   if (size > max_bytes) fail(Code::Limit, "{}: longer than {} bytes", path, max_bytes);
   text.resize(size);
   return text;
+}
+
+void replace_file(System& system, const std::string& path, std::string_view text, uint32_t mode) {
+  const std::string fresh = path.substr(0, path.rfind('/') + 1) +
+                            fmt::format(".tenon-{:016x}.new", random_number(system));
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (fd < 0) fail_system(errno, "{}: cannot be written: {}", path, errno_text(errno));
+  int64_t failed = 0;
+  for (uint64_t done = 0; failed == 0 && done < text.size();) {
+    const int64_t wrote = system.write_at(fd, text.data() + done, text.size() - done, done);
+    if (wrote > 0) done += static_cast<uint64_t>(wrote);
+    if (wrote == 0) failed = -EIO;
+    if (wrote < 0 && wrote != -EINTR) failed = wrote;
+  }
+  if (failed == 0) failed = std::min(system.sync(fd), 0);
+  system.close(fd);
+  if (failed == 0) failed = std::min(system.rename(fresh.c_str(), path.c_str()), 0);
+  if (failed == 0) return;
+  ::unlink(fresh.c_str());
+  const int number = static_cast<int>(-failed);
+  fail_system(number, "{}: cannot be written: {}", path, errno_text(number));
 }
 
 void make_folders(const std::string& root, const std::string& relative) {
@@ -183,10 +218,7 @@ void Cache::write_ref(const std::string& id, const std::string& revision,
   const size_t slash = revision.rfind('/');
   make_folders(folder_of(id),
                "refs" + (slash == revision.npos ? "" : "/" + revision.substr(0, slash)));
-  AtomicFile file(std::shared_ptr<System>(system_, [](System*) {}),
-                  folder_of(id) + "/refs/" + revision);
-  file.write(std::as_bytes(std::span(commit)));
-  file.commit();
+  replace_file(*system_, folder_of(id) + "/refs/" + revision, commit, 0644);
 }
 
 std::optional<std::string> Cache::commit_of(const std::string& id,
@@ -230,7 +262,7 @@ std::vector<std::string> Cache::repositories() const {
 std::vector<std::string> Cache::snapshots(const std::string& id) const {
   std::vector<std::string> commits;
   for (const std::string& name : names_in(folder_of(id) + "/snapshots")) {
-    if (is_hex(name, 40)) commits.push_back(name);
+    if (is_hex(name, 40) && is_real_folder(snapshot(id, name))) commits.push_back(name);
   }
   return commits;
 }
@@ -245,6 +277,8 @@ uint64_t Cache::remove_files(const std::string& id, const std::vector<std::strin
   for (const std::string& commit : snapshots(id)) {
     for (const std::string& path : paths) {
       if (why_bad_path(path) != nullptr) continue;
+      // What lies behind a link is not ours.
+      if (!has_real_folders(folder_of(id), "snapshots/" + commit + "/" + path)) continue;
       const std::string place = snapshot(id, commit) + "/" + path;
       if (const std::string blob = target_of(place); !blob.empty()) blobs.insert(blob);
       freed += blocks_of(place);
@@ -258,8 +292,13 @@ uint64_t Cache::remove_files(const std::string& id, const std::vector<std::strin
       blobs.erase(target_of(snapshot(id, commit) + "/" + file.path));
     }
   }
+  if (!has_real_folders(folder_of(id), "blobs/")) return freed;
+  const std::string locks = folder_of(id).substr(root_.size() + 1);
+  if (!blobs.empty()) make_folders(root_, ".locks/" + locks);
   for (const std::string& blob : blobs) {
     if (!is_hex(blob, 40) && !is_hex(blob, 64)) continue;
+    FileLock lock(*system_, lock_path(id, blob));
+    if (!lock.try_lock()) continue;  // somebody is about to link it
     const std::string path = blob_path(id, blob);
     const uint64_t size = blocks_of(path);
     if (::unlink(path.c_str()) == 0) freed += size;
@@ -271,6 +310,17 @@ uint64_t Cache::remove(const std::string& id) {
   const std::string folder = folder_of(id);
   uint64_t freed = 0;
   std::error_code error;
+  // Files under way are somebody's until their locks are ours.
+  std::vector<std::unique_ptr<FileLock>> locks;
+  for (const std::string& name : names_in(folder + "/blobs")) {
+    const std::string etag = name.substr(0, name.find('.'));
+    if (name != etag + std::string(kPartialEnding)) continue;
+    if (locks.empty()) make_folders(root_, ".locks" + folder.substr(root_.size()));
+    locks.push_back(std::make_unique<FileLock>(*system_, lock_path(id, etag)));
+    if (!locks.back()->try_lock()) {
+      fail(Code::Busy, "hf:{}: is being fetched; end that, or wait for it", id);
+    }
+  }
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     freed += blocks_of(it->path());

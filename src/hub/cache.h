@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/system.h"
@@ -41,6 +42,7 @@ class Cache {
   [[nodiscard]] std::string read(const std::string& id, const std::string& commit,
                                  const std::string& path) const;
   [[nodiscard]] std::vector<std::string> repositories() const;
+  /// Commits whose snapshots are real folders.
   [[nodiscard]] std::vector<std::string> snapshots(const std::string& id) const;
 
   /// Removes files of all snapshots of a repository, and blobs that no link leads to then; nothing
@@ -60,6 +62,10 @@ std::vector<NamedFile> files_below(const std::string& folder, const std::string&
 
 /// A whole file of at most max_bytes. Throws Io or Limit.
 std::string read_small_file(System& system, const std::string& path, size_t max_bytes);
+
+/// Writes a file beside `path` and renames it over that name. A link there is replaced, never
+/// followed. Throws Io; what was there stays then.
+void replace_file(System& system, const std::string& path, std::string_view text, uint32_t mode);
 
 /// Makes the folders of `relative` below `root`, each of them real. Throws Io.
 void make_folders(const std::string& root, const std::string& relative);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "hub/transport.h"
+#include "hub/url.h"
 
 namespace tenon::hub {
 namespace {
@@ -147,7 +148,8 @@ class CurlTransfer final : public Transfer {
     set(kHttpHeader, headers_);
     set(kUserAgent, "tenon");
     // An empty proxy keeps libcurl from reading the environment.
-    set(kProxy, options.proxy.c_str());
+    // This machine is reached without one: a token without TLS would go through it in the clear.
+    set(kProxy, parse_url(request.url).is_loopback() ? "" : options.proxy.c_str());
     set(kNoProxyHosts, options.no_proxy.c_str());
     if (!options.ca_file.empty()) set(kCaInfo, options.ca_file.c_str());
     set(kErrorBuffer, error_.data());
@@ -169,6 +171,7 @@ class CurlTransfer final : public Transfer {
     }
   }
   ~CurlTransfer() override {
+    const PipeSignalBlocked blocked;
     curl_.multi_remove_handle(multi_, easy_);
     release();
   }
@@ -277,6 +280,7 @@ class CurlTransport final : public Transport {
   CurlTransport& operator=(const CurlTransport&) = delete;
 
   std::unique_ptr<Transfer> start(const HttpRequest& request, HttpReceiver& receiver) override {
+    const PipeSignalBlocked blocked;
     return std::make_unique<CurlTransfer>(curl_, multi_, request, options_, receiver);
   }
 

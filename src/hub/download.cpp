@@ -19,6 +19,12 @@ constexpr size_t kMaxIgnoredBytes = 65536;
 /// Fewest bytes in Settings::stall_seconds of a connection that is kept.
 constexpr uint64_t kStallBytes = 1024;
 constexpr size_t kHashedAtOnce = size_t{4} << 20;
+constexpr size_t kReadAtOnce = size_t{1} << 20;
+/// Most bytes of a file whose size is not told, bytes after which the room for it is looked at, and
+/// room that it leaves to others.
+constexpr uint64_t kMostUntoldBytes = uint64_t{1} << 38;
+constexpr uint64_t kLookedAtOnce = uint64_t{16} << 20;
+constexpr uint64_t kRoomLeft = uint64_t{256} << 20;
 /// Bytes after which the disk is waited for, so that it has little left to do at the end.
 constexpr uint64_t kSyncedAtOnce = uint64_t{32} << 20;
 constexpr uint64_t kMostPieces = uint64_t{1} << 20;
@@ -49,13 +55,15 @@ class FileDownload;
 /// One connection: a range of whole pieces, or the whole file.
 class Stream final : public HttpReceiver {
  public:
-  Stream(FileDownload& owner, Url address, uint64_t first, uint64_t last, double now)
+  Stream(FileDownload& owner, Url address, uint64_t first, uint64_t last, uint64_t owners_round,
+         double now)
       : owner_(owner),
         url(std::move(address)),
         begin(first),
         limit(last),
         at(first),
         marked(first),
+        round(owners_round),
         window_start(now) {}
 
   bool head(const HttpHead& told) override;
@@ -73,6 +81,7 @@ class Stream final : public HttpReceiver {
   uint64_t limit;   ///< behind the last one
   uint64_t at;      ///< next byte to be written
   uint64_t marked;  ///< end of the pieces that have been marked
+  uint64_t round;   ///< of the owner when it was started
   std::unique_ptr<Transfer> transfer;
   int redirects = 0;
   HttpHead answer;
@@ -98,6 +107,7 @@ class FileDownload {
                  std::max(http.settings().piece_bytes, job.size_bytes / kMostPieces),
                  job.validator),
         source_(parse_url(job.url)),
+        most_done_(partial_.done_bytes()),
         base_bytes_(http.watch().progress.bytes_done) {
     reset_digest();
   }
@@ -105,6 +115,7 @@ class FileDownload {
   uint64_t run();
 
   void write(Stream& stream, std::span<const std::byte> bytes) {
+    if (!job_.knows_size) check_room(stream.at + bytes.size());
     partial_.write(stream.at, bytes);
     stream.at += bytes.size();
     if (!job_.knows_size) return;
@@ -114,6 +125,10 @@ class FileDownload {
          ++piece) {
       partial_.mark(piece);
       stream.marked = partial_.end_of(piece);
+    }
+    // What is fetched again is no progress: else a server that cuts each answer never ends.
+    if (partial_.done_bytes() > most_done_) {
+      most_done_ = partial_.done_bytes();
       failures_ = 0;
     }
   }
@@ -127,6 +142,7 @@ class FileDownload {
     whole_ = &stream;
     stream.limit = job_.knows_size ? job_.size_bytes : UINT64_MAX;
     partial_.clear();
+    looked_at_ = 0;
     reset_digest();
   }
   /// Whether another stream brings the whole file.
@@ -136,6 +152,7 @@ class FileDownload {
   void note_ranges() { ranges_are_seen_ = true; }
 
  private:
+  void check_room(uint64_t end);
   void reset_digest() {
     hashed_ = 0;
     synced_ = 0;
@@ -172,12 +189,16 @@ class FileDownload {
   bool uses_ranges_ = true;
   bool ranges_are_seen_ = false;
   bool has_end_ = false;
-  uint32_t failures_ = 0;  ///< in a row
+  uint32_t failures_ = 0;   ///< in a row
+  uint64_t round_ = 0;      ///< failures counted; streams of one round fail by one cause
+  uint64_t most_done_;      ///< highest number of bytes that have arrived
+  uint64_t looked_at_ = 0;  ///< end of the bytes for which room has been seen
   double retry_at_ = 0;
   std::string last_failure_;
   std::unique_ptr<Digest> digest_;
   uint64_t hashed_ = 0;
   uint64_t synced_ = 0;  ///< hashed bytes that are on the disk
+  std::vector<std::byte> hashed_bytes_;
   uint64_t base_bytes_;
 };
 
@@ -213,6 +234,11 @@ bool Stream::check_answer(const HttpHead& told) {
       is_changed = !job.etag.empty();
       return refuse(Code::Io, "has " + std::to_string(length) + " bytes of it, " +
                                   std::to_string(job.size_bytes) + " were announced");
+    }
+    if (!job.knows_size && !has_length && told.header("transfer-encoding") != "chunked") {
+      return refuse(Code::Io,
+                    "tells neither its length nor its end, so that a part of it would "
+                    "look like the whole");
     }
     if (begin == 0) {
       owner_.take_whole(*this);
@@ -273,6 +299,22 @@ bool Stream::body(std::span<const std::byte> bytes) {
   return true;
 }
 
+/// Refuses bytes of a file of unknown size that is too long, or for which there is no room.
+void FileDownload::check_room(uint64_t end) {
+  if (end > kMostUntoldBytes) {
+    fail(Code::Limit, "{}: its length was not told, and it is longer than {} bytes", job_.what,
+         kMostUntoldBytes);
+  }
+  if (end <= looked_at_ || !http_.settings().free_bytes) return;
+  const std::string folder = job_.partial.substr(0, job_.partial.rfind('/') + 1);
+  const int64_t found = http_.settings().free_bytes(folder.c_str());
+  if (found >= 0 && static_cast<uint64_t>(found) < kRoomLeft + kLookedAtOnce) {
+    fail(Code::Io, "{}: its length was not told, and {} is nearly full: make room", job_.what,
+         folder);
+  }
+  looked_at_ = end + kLookedAtOnce;
+}
+
 /// The first run of missing pieces that no stream has.
 bool FileDownload::next_range(uint64_t& begin, uint64_t& end) const {
   if (!uses_ranges_) {
@@ -321,19 +363,23 @@ void FileDownload::start_streams() {
   uint64_t begin = 0;
   uint64_t end = 0;
   while (streams_.size() < most && next_range(begin, end)) {
-    Stream& stream =
-        streams_.emplace_back(*this, location_.value_or(source_), begin, end, http_.watch().now());
+    Stream& stream = streams_.emplace_back(*this, location_.value_or(source_), begin, end, round_,
+                                           http_.watch().now());
     start(stream);
     if (!uses_ranges_) break;
   }
 }
 
-/// Counts a failure; throws it if it was one too many.
+/// Counts a failure, once for all streams that were there when it came; throws it if it was one too
+/// many.
 void FileDownload::fail_stream(const Stream& stream, const Refusal& refusal) {
   location_.reset();  // a signed address may have expired
   last_failure_ = refusal.text;
   if (!refusal.may_pass) throw Error(refusal.code, refusal.text);
-  ++failures_;
+  if (stream.round == round_) {
+    ++failures_;
+    ++round_;
+  }
   if (failures_ >= http_.settings().retries) {
     fail(refusal.code, "{}; given up after {} attempts; run it again: what has arrived is kept",
          refusal.text, failures_);
@@ -342,9 +388,10 @@ void FileDownload::fail_stream(const Stream& stream, const Refusal& refusal) {
     fail(refusal.code, "{}; it asks to come again in {:.0f} seconds", refusal.text,
          refusal.retry_seconds);
   }
-  const double pause =
-      http_.settings().retry_seconds * static_cast<double>(1U << std::min(failures_ - 1, 6U));
-  retry_at_ = http_.watch().now() + (refusal.retry_seconds >= 0 ? refusal.retry_seconds : pause);
+  const double pause = http_.settings().retry_seconds *
+                       static_cast<double>(1U << (std::clamp(failures_, 1U, 7U) - 1));
+  const double seconds = refusal.retry_seconds >= 0 ? refusal.retry_seconds : pause;
+  retry_at_ = std::max(retry_at_, http_.watch().now() + seconds);
   if (&stream == whole_) whole_ = nullptr;
 }
 
@@ -423,11 +470,12 @@ void FileDownload::hash_some(size_t at_most) {
        piece < partial_.num_pieces() && partial_.has(piece) && end - hashed_ < at_most; ++piece) {
     end = partial_.end_of(piece);
   }
-  std::vector<std::byte> bytes(std::min<size_t>(1 << 20, at_most));
+  if (end == hashed_) return;
+  hashed_bytes_.resize(kReadAtOnce);
   while (hashed_ < end && at_most > 0) {
     const size_t size = static_cast<size_t>(
-        std::min<uint64_t>({end - hashed_, bytes.size(), static_cast<uint64_t>(at_most)}));
-    const std::span<std::byte> part(bytes.data(), size);
+        std::min<uint64_t>({end - hashed_, hashed_bytes_.size(), static_cast<uint64_t>(at_most)}));
+    const std::span<std::byte> part(hashed_bytes_.data(), size);
     if (partial_.read(hashed_, part) != size) {
       fail(Code::Io, "{}: {} was cut by somebody else", job_.what, job_.partial);
     }
@@ -468,7 +516,7 @@ void FileDownload::verify() {
 
 uint64_t FileDownload::run() {
   http_.watch().progress.phase = Phase::Downloading;
-  if (!job_.knows_size) uses_ranges_ = false;
+  if (!job_.knows_size || !job_.has_version) uses_ranges_ = false;
   while (!is_whole()) {
     start_streams();
     if (streams_.empty()) {

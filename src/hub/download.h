@@ -21,6 +21,8 @@ struct FileJob {
   std::string git_sha1;   ///< expected if sha256 is empty; empty: only the size is checked
   std::string validator;  ///< of this version, without blanks: its digest, or one of its ETag
   std::string etag;       ///< strong ETag of a plain URL, as sent; empty for files of a hub
+  /// False if nothing tells whether two answers are of one version: one answer brings it all.
+  bool has_version = true;
 };
 
 /// The file at the server is another version than the job's.

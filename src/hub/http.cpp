@@ -73,11 +73,16 @@ bool read_number(std::string_view text, uint64_t& into) {
   return true;
 }
 
+void check_token(const Settings& settings) {
+  const Url endpoint = parse_url(settings.endpoint);
+  if (!settings.token.empty() && endpoint.scheme != "https" && !endpoint.is_loopback()) {
+    fail(Code::Argument, "the token is not sent to {}, which is without TLS", endpoint.origin());
+  }
+}
+
 Http::Http(const Settings& settings, Watch& watch)
     : settings_(&settings), watch_(&watch), endpoint_(parse_url(settings.endpoint)) {
-  if (!settings.token.empty() && endpoint_.scheme != "https" && !endpoint_.is_loopback()) {
-    fail(Code::Argument, "the token is not sent to {}, which is without TLS", endpoint_.origin());
-  }
+  check_token(settings);
   transport_ = settings.open_transport();
 }
 

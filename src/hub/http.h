@@ -32,6 +32,9 @@ class Passing : public Error {
   double retry_seconds_;
 };
 
+/// Throws Argument for a token that would go to an endpoint without TLS that is not this machine.
+void check_token(const Settings& settings);
+
 class Http {
  public:
   Http(const Settings& settings, Watch& watch);

@@ -1,13 +1,14 @@
 #include "hub/hub.h"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <set>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "hub/cache.h"
@@ -220,7 +221,7 @@ UrlFacts ask_url(Http& http, const std::string& url, const std::string& what) {
 
 Hub::Hub(Settings settings) : settings_(std::move(settings)) {
   while (settings_.endpoint.ends_with('/')) settings_.endpoint.pop_back();
-  (void)parse_url(settings_.endpoint);
+  check_token(settings_);
   const bool bad_token = std::ranges::any_of(settings_.token, [](char c) {
     return static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f;
   });
@@ -383,13 +384,56 @@ std::string Hub::url_folder_of(const std::string& url) const {
   return sha256_of(crypto, path.substr(0, path.rfind('/'))).substr(0, 16);
 }
 
+/// Path of the lock on a file from a plain address, in a folder that is made. Locks stay.
+std::string Hub::url_lock(const std::string& name, const std::string& file) const {
+  make_folders(settings_.url_folder, ".locks/" + name);
+  return settings_.url_folder + "/.locks/" + name + "/" + file + ".lock";
+}
+
+uint64_t Hub::remove_url(const Reference& reference) {
+  const std::string name = url_folder_of(reference.url);
+  const std::string folder = settings_.url_folder + "/" + name;
+  struct stat found {};
+  if (::lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) {
+    fail_absent(reference, folder, false);
+  }
+  uint64_t freed = 0;
+  bool was_there = false;
+  for (const std::string& part : parts_of(reference.url)) {
+    const std::string file = parse_url(part).file_name();
+    if (why_bad_path(file) != nullptr || file.find('/') != file.npos) continue;
+    const std::string path = folder + "/" + file;
+    FileLock lock(*settings_.system, url_lock(name, file));
+    if (!lock.try_lock()) {
+      fail(Code::Busy, "{}: is being fetched; end that, or wait for it", reference.text);
+    }
+    UrlNote note;
+    const bool is_noted = read_note(*settings_.system, path + ".source", note);
+    if (is_noted && note.url != part) continue;  // of another query
+    for (const char* ending : {"", ".source", ".tenon-partial", ".tenon-partial.state"}) {
+      const uint64_t size = allocated_bytes(path + ending);
+      if (::unlink((path + ending).c_str()) != 0) {
+        if (errno == ENOENT) continue;
+        fail(Code::Io, "{}{}: cannot be removed: {}", path, ending, errno_text(errno));
+      }
+      was_there = true;
+      freed += size;
+    }
+  }
+  if (!was_there) fail_absent(reference, folder, false);
+  ::rmdir(folder.c_str());  // fails if it holds other files
+  return freed;
+}
+
 Model Hub::find_url(const Reference& reference) const {
   const std::string folder = settings_.url_folder + "/" + url_folder_of(reference.url);
   Model model;
   for (const std::string& part : parts_of(reference.url)) {
     const std::string path = folder + "/" + parse_url(part).file_name();
     UrlNote note;
-    if (!read_note(*settings_.system, path + ".source", note) || !has_size(path, note.size_bytes)) {
+    // Addresses that differ in the query alone share the name.
+    if (!read_note(*settings_.system, path + ".source", note) || note.url != part ||
+        !has_size(path, note.size_bytes)) {
       fail_absent(reference, folder, settings_.offline);
     }
     if (model.path.empty()) model.path = path;
@@ -408,7 +452,6 @@ Model Hub::pull_url(const Reference& reference, const Report& report) {
   Http http(settings_, watch);
   const std::string name = url_folder_of(reference.url);
   const std::string folder = settings_.url_folder + "/" + name;
-  make_folders(settings_.url_folder, name);
   const std::vector<std::string> parts = parts_of(reference.url);
   watch.progress.num_files = parts.size();
   for (const std::string& part : parts) {
@@ -418,14 +461,15 @@ Model Hub::pull_url(const Reference& reference, const Report& report) {
     }
     const std::string path = folder + "/" + file;
     watch.progress.file = file;
-    FileLock lock(*settings_.system, path + ".lock");
+    FileLock lock(*settings_.system, url_lock(name, file));
     wait_for_lock(lock, watch);
+    make_folders(settings_.url_folder, name);  // the last user may have removed it
     for (int attempt = 0;; ++attempt) {
       watch.progress.phase = Phase::Asking;
       const UrlFacts facts = ask_url(http, part, file);
       UrlNote note;
       const bool is_here = read_note(*settings_.system, path + ".source", note) &&
-                           note.etag == facts.etag && !facts.etag.empty() &&
+                           note.url == part && note.etag == facts.etag && !facts.etag.empty() &&
                            has_size(path, facts.size_bytes) && facts.has_size;
       watch.progress.bytes_total = watch.progress.bytes_done + facts.size_bytes;
       if (is_here) {
@@ -440,6 +484,7 @@ Model Hub::pull_url(const Reference& reference, const Report& report) {
       job.knows_size = facts.has_size;
       job.size_bytes = facts.size_bytes;
       job.etag = facts.etag;
+      job.has_version = !facts.etag.empty();
       // Without an ETag nothing tells whether the rest would be of the same file.
       job.validator = sha256_of(
           crypto,
@@ -449,10 +494,9 @@ Model Hub::pull_url(const Reference& reference, const Report& report) {
       const uint64_t before = watch.progress.bytes_done;
       try {
         const uint64_t size = download_file(http, crypto, job);
-        AtomicFile written(settings_.system, path + ".source");
-        const std::string text = note_text({part, facts.etag, size});
-        written.write(std::as_bytes(std::span(text)));
-        written.commit();
+        // For the user alone: the address may be a signed one.
+        replace_file(*settings_.system, path + ".source", note_text({part, facts.etag, size}),
+                     0600);
         break;
       } catch (const Changed& error) {
         watch.progress.bytes_done = before;
@@ -526,18 +570,7 @@ std::vector<Model> Hub::list() const {
 
 uint64_t Hub::remove(std::string_view text) {
   const Reference reference = parse_reference(text);
-  if (reference.kind == Reference::Kind::Url) {
-    const Model model = find_url(reference);
-    const std::string folder = settings_.url_folder + "/" + url_folder_of(reference.url);
-    for (const std::string& part : parts_of(reference.url)) {
-      const std::string path = folder + "/" + parse_url(part).file_name();
-      for (const char* ending : {"", ".source", ".lock"}) {
-        settings_.system->remove((path + ending).c_str());
-      }
-    }
-    settings_.system->remove(folder.c_str());
-    return model.size_bytes;
-  }
+  if (reference.kind == Reference::Kind::Url) return remove_url(reference);
   if (reference.kind != Reference::Kind::Hub) {
     fail(Code::Argument, "{}: belongs to another program, which removes it", reference.text);
   }

@@ -29,7 +29,7 @@ class Hub {
   Model pull(std::string_view reference, const Report& report);
   [[nodiscard]] std::vector<Model> list() const;
   /// Removes what was pulled under a reference; returns the bytes freed. Throws Argument for models
-  /// of other programs, State for what is not there.
+  /// of other programs, State for what is not there, Busy for what is being fetched.
   uint64_t remove(std::string_view reference);
   /// Ends the running pulls of this object, from any thread; it then takes no more (Cancelled).
   void cancel() { is_cancelled_ = true; }
@@ -40,6 +40,8 @@ class Hub {
   [[nodiscard]] Model find_in_cache(const Reference& reference) const;
   [[nodiscard]] Model find_url(const Reference& reference) const;
   [[nodiscard]] std::string url_folder_of(const std::string& url) const;
+  [[nodiscard]] std::string url_lock(const std::string& name, const std::string& file) const;
+  uint64_t remove_url(const Reference& reference);
 
   Settings settings_;
   std::atomic<bool> is_cancelled_{false};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/system_error.h"
 
@@ -166,15 +167,32 @@ uint64_t allocated_bytes(const std::string& path) {
 FileLock::FileLock(System& system, std::string path)
     : system_(&system), path_(std::move(path)), fd_(open_own_file(path_)) {}
 
-FileLock::~FileLock() { system_->close(fd_); }
+FileLock::~FileLock() {
+  if (fd_ >= 0) system_->close(fd_);
+}
+
+/// Whether the open file is the one that has the name.
+bool FileLock::has_name() const {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(fd_, &open) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
 
 bool FileLock::try_lock() {
-  for (;;) {
-    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return true;
-    if (errno == EWOULDBLOCK) return false;
-    if (errno == EINTR) continue;
-    fail_system(errno, "{}: cannot be locked: {}", path_, errno_text(errno));
+  constexpr int kMostReplacements = 100;
+  for (int replaced = 0; replaced < kMostReplacements;) {
+    const bool is_ours = ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+    if (!is_ours && errno == EINTR) continue;
+    if (!is_ours && errno != EWOULDBLOCK) {
+      fail_system(errno, "{}: cannot be locked: {}", path_, errno_text(errno));
+    }
+    if (has_name()) return is_ours;
+    system_->close(std::exchange(fd_, -1));
+    fd_ = open_own_file(path_);
+    ++replaced;
   }
+  return false;
 }
 
 }  // namespace tenon::hub

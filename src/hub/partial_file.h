@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/system.h"
@@ -62,6 +63,9 @@ class PartialFile {
   int state_ = -1;
 };
 
+/// Ending of the name of a file under way.
+inline constexpr std::string_view kPartialEnding = ".tenon-partial";
+
 /// Bytes on disk of the file at `path`; 0 if there is none.
 uint64_t allocated_bytes(const std::string& path);
 
@@ -69,7 +73,8 @@ uint64_t allocated_bytes(const std::string& path);
 std::string partial_line(uint64_t size_bytes, uint64_t piece_bytes, const std::string& validator);
 
 /// An exclusive lock between processes on a file, as huggingface_hub takes it (flock). The file
-/// stays.
+/// stays: a process that has it open would lock a file that nobody else finds. If somebody else
+/// removes it, the lock is taken on the file that has its name now.
 class FileLock {
  public:
   FileLock(System& system, std::string path);
@@ -81,6 +86,8 @@ class FileLock {
   bool try_lock();
 
  private:
+  [[nodiscard]] bool has_name() const;
+
   System* system_;
   std::string path_;
   int fd_;

@@ -59,7 +59,7 @@ class Transport {
 };
 
 struct CurlOptions {
-  std::string proxy;     ///< empty: none; the environment is not read
+  std::string proxy;     ///< not used for this machine; empty: none; the environment is not read
   std::string no_proxy;  ///< hosts without the proxy, separated by commas
   std::string ca_file;   ///< certificates; empty: the system's
   double connect_seconds = 20;

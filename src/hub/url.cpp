@@ -21,6 +21,20 @@ bool is_host_character(char c) {
          c == '.' || c == '_' || c == '[' || c == ']' || c == ':';
 }
 
+/// Whether it is 127.x.x.x, four decimal numbers: "127.a.example" is a name.
+bool is_loopback_number(std::string_view host) {
+  if (!host.starts_with("127.")) return false;
+  int numbers = 0;
+  for (size_t begin = 0; begin <= host.size(); ++numbers) {
+    const size_t end = std::min(host.find('.', begin), host.size());
+    const std::string_view number = host.substr(begin, end - begin);
+    if (!is_digits(number) || number.size() > 3) return false;
+    if (number.size() == 3 && number > "255") return false;
+    begin = end + 1;
+  }
+  return numbers == 4;
+}
+
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -37,7 +51,7 @@ std::string Url::text() const {
 }
 
 bool Url::is_loopback() const {
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  return host == "localhost" || host == "[::1]" || is_loopback_number(host);
 }
 
 std::string Url::file_name() const {

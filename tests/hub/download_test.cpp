@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/faulty_system.h"
+#include "hub/cache.h"
 #include "hub/partial_file.h"
 
 namespace tenon::hub {
@@ -40,10 +41,22 @@ class ServedFile final : public Transport {
   }
 
   void wait(double) override {
-    for (Answer* answer : std::list<Answer*>(answers_)) answer->send();
+    ++num_waits;
+    for (Answer* answer : std::list<Answer*>(answers_)) {
+      if (cuts_after > 0 && num_waits >= cuts_after && cuts_left > 0) {
+        answer->cut();
+      } else {
+        answer->send();
+      }
+    }
+    if (cuts_after > 0 && num_waits >= cuts_after && cuts_left > 0) --cuts_left;
   }
 
   int num_requests = 0;
+  int num_waits = 0;
+  int cuts_after = 0;  ///< calls of wait, after which all connections are cut; 0: never
+  int cuts_left = 0;
+  bool is_unsized = false;  ///< the length is not told
 
  private:
   class Answer final : public Transfer {
@@ -58,7 +71,8 @@ class ServedFile final : public Transport {
       if (has_ended_) return;
       if (at_ == begin_ && !has_head_) {
         has_head_ = true;
-        HttpHead head{206, {}};
+        HttpHead head{file_.is_unsized ? 200 : 206, {}};
+        if (file_.is_unsized) head.headers.emplace_back("transfer-encoding", "chunked");
         head.headers.emplace_back(
             "content-range", fmt::format("bytes {}-{}/{}", begin_, end_ - 1, file_.bytes_.size()));
         if (!receiver_.head(head)) return end("refused");
@@ -69,6 +83,10 @@ class ServedFile final : public Transport {
       if (!receiver_.body(std::as_bytes(std::span(part)))) return end("refused");
       at_ += size;
       if (at_ == end_) end("");
+    }
+
+    void cut() {
+      if (!has_ended_) end("cut");
     }
 
    private:
@@ -107,6 +125,11 @@ class HubDownloads : public testing::Test {
     job.size_bytes = bytes_.size();
     job.sha256 = sha256_of(crypto_, bytes_);
     job.validator = job.sha256;
+    if (is_unsized_) {
+      job.knows_size = false;
+      job.size_bytes = 0;
+      job.sha256.clear();
+    }
     return job;
   }
 
@@ -116,9 +139,15 @@ class HubDownloads : public testing::Test {
     settings.endpoint = "http://127.0.0.1";
     settings.piece_bytes = kPieceBytes;
     settings.system = system;
+    settings.connections = connections_;
+    settings.retry_seconds = 0.001;
+    settings.free_bytes = [this](const char*) { return room_; };
     settings.open_transport = [this] {
       auto made = std::make_unique<ServedFile>(bytes_);
       served_ = made.get();
+      made->cuts_after = cuts_after_;
+      made->cuts_left = cuts_;
+      made->is_unsized = is_unsized_;
       return made;
     };
     const std::atomic<bool> is_cancelled{false};
@@ -144,6 +173,11 @@ class HubDownloads : public testing::Test {
   Crypto crypto_{*System::real()};
   ServedFile* served_ = nullptr;
   int num_requests_ = 0;
+  uint32_t connections_ = 4;
+  int cuts_after_ = 0;
+  int cuts_ = 0;
+  bool is_unsized_ = false;
+  int64_t room_ = int64_t{1} << 40;
 };
 
 /// A disk that is full after some bytes.
@@ -198,6 +232,53 @@ TEST_F(HubDownloads, NotesThatLieAreFoundByTheDigest) {
   EXPECT_EQ(found(), bytes_);
 }
 
+TEST_F(HubDownloads, ConnectionsThatAreCutTogetherFailOnce) {
+  connections_ = 8;
+  cuts_after_ = 4;  // before any of them has brought a piece
+  cuts_ = 1;
+  EXPECT_EQ(download(System::real()), "");
+  EXPECT_EQ(found(), bytes_);
+  EXPECT_GT(num_requests_, 13);
+  std::filesystem::remove(folder_ / "x");
+  cuts_ = 1000;
+  EXPECT_THAT(download(System::real()), HasSubstr("given up after 5 attempts"));
+}
+
+TEST_F(HubDownloads, UntoldLengthsLeaveRoomToOthers) {
+  is_unsized_ = true;
+  room_ = int64_t{200} << 20;
+  EXPECT_THAT(download(System::real()), HasSubstr("its length was not told"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
+  room_ = int64_t{1} << 40;
+  EXPECT_EQ(download(System::real()), "");
+  EXPECT_EQ(found(), bytes_);
+}
+
+TEST_F(HubDownloads, NamesAreReplacedAndLinksAreNotFollowed) {
+  const std::string victim = (folder_ / "victim").string();
+  const std::string place = (folder_ / "place").string();
+  std::ofstream(victim) << "mine";
+  for (uint64_t n = 0;; ++n) {
+    std::filesystem::remove(place);
+    std::filesystem::create_symlink(victim, place);
+    FaultySystem system(n);
+    bool is_done = true;
+    try {
+      replace_file(system, place, "new", 0600);
+    } catch (const Error&) {
+      is_done = false;
+    }
+    EXPECT_EQ(read_small_file(*System::real(), victim, 100), "mine") << n;
+    EXPECT_EQ(std::filesystem::is_symlink(place), !is_done) << n;
+    const auto files = std::filesystem::directory_iterator(folder_);
+    EXPECT_EQ(std::distance(begin(files), end(files)), 2) << n;
+    if (!system.failed()) break;
+    ASSERT_LT(n, 100u);
+  }
+  EXPECT_EQ(read_small_file(*System::real(), place, 100), "new");
+  EXPECT_EQ(std::filesystem::status(place).permissions(), std::filesystem::perms(0600));
+}
+
 TEST_F(HubDownloads, AnyCallOfTheSystemMayFail) {
   for (uint64_t n = 0;; ++n) {
     std::filesystem::remove(folder_ / "x");
@@ -223,6 +304,22 @@ TEST(HubLocks, KeepOthersOut) {
   }
   FileLock third(*System::real(), path);
   EXPECT_TRUE(third.try_lock());
+  std::filesystem::remove(path);
+}
+
+TEST(HubLocks, AreOnTheFileThatHasTheName) {
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            ("tenon-lock-" + std::to_string(random_number(*System::real()))))
+                               .string();
+  FileLock old(*System::real(), path);
+  std::filesystem::remove(path);
+  FileLock fresh(*System::real(), path);
+  EXPECT_TRUE(fresh.try_lock());
+  EXPECT_FALSE(old.try_lock());  // not a file that nobody else finds
+  std::filesystem::remove(path);
+  EXPECT_TRUE(old.try_lock());
+  FileLock third(*System::real(), path);
+  EXPECT_FALSE(third.try_lock());
   std::filesystem::remove(path);
 }
 

@@ -5,6 +5,7 @@
 
 With huggingface_hub installed, that package reads what was pulled."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -188,8 +189,14 @@ class Pulls(HubTest):
         self.addCleanup(lambda: [os.environ.pop(name) for name in ("http_proxy", "HTTP_PROXY")])
         self.assert_same(self.hub(server).pull("hf:owner/name").path)  # the environment's is not
         shutil.rmtree(self.cache)
-        self.hub(server, proxy=proxy.endpoint).pull("hf:owner/name")
-        self.assertTrue(any(path.startswith(server.endpoint) for path in proxy.proxied))
+        self.assert_same(self.hub(endpoint="http://hub.example", proxy=proxy.endpoint).pull("hf:owner/name").path)
+        self.assertTrue(any(path.startswith("http://hub.example/") for path in proxy.proxied))
+
+    def test_a_proxy_sees_no_token_for_this_machine(self):
+        server, proxy = (self.serve(stored=set()) for _ in range(2))
+        self.assert_same(self.hub(server, token="secret", proxy=proxy.endpoint).pull("hf:owner/name").path)
+        self.assertEqual([], proxy.requests)
+        self.assertIn("Bearer secret", {headers.get("Authorization") for _, _, headers in server.requests})
 
     def test_progress_grows_to_the_end(self):
         seen = []
@@ -239,7 +246,72 @@ class PlainAddresses(HubTest):
     def test_without_a_length_the_end_is_the_end(self):
         server = self.serve({"m.gguf": MODEL})
         server.lies.no_ranges = server.lies.chunked = True
-        self.assert_same(self.hub(server).pull(server.endpoint + "/plain/m.gguf").path)
+        url = server.endpoint + "/plain/m.gguf"
+        self.assert_same(self.hub(server).pull(url).path)
+        self.hub(server).remove(url)
+        server.lies.cut_after = 5 * PIECE  # an end that is not marked is none
+        server.lies.status["/plain/m.gguf"] = [(200, {})]
+        self.refused("IO", "given up after 5 attempts", self.hub(server).pull, url)
+        server.lies.cut_after, server.lies.chunked, server.lies.until_close = None, False, True
+        self.refused("IO", "tells neither its length nor its end", self.hub(server).pull, url)
+        self.refused("STATE", "is not in", self.hub(server).find, url)
+
+    def test_another_query_is_another_file(self):
+        server = self.serve({"m.gguf": MODEL})
+        hub = self.hub(server)
+        first, second = (server.endpoint + f"/plain/m.gguf?v={i}" for i in (1, 2))
+        hub.pull(first)
+        self.refused("STATE", "is not in", hub.find, second)
+        self.refused("STATE", "is not in", hub.remove, second)
+        self.assert_same(hub.find(first).path)
+        server.files["m.gguf"] = MODEL[::-1]  # of one length and ETag with the other
+        self.assert_same(hub.pull(second).path, MODEL[::-1])
+        self.refused("STATE", "is not in", hub.find, first)
+
+    def test_without_an_etag_one_answer_brings_it_all(self):
+        server = self.serve({"m.gguf": MODEL})
+        server.plain_etag = None
+        server.lies.cut_after, server.lies.cuts_left = 9 * PIECE, 1
+        server.lies.changed_head_after = 2  # that tells the size, and the one that is cut
+        path = self.hub(server, connections=4).pull(server.endpoint + "/plain/m.gguf").path
+        self.assert_same(path, bytes(100) + MODEL[100:])
+        self.assertEqual({None, "bytes=0-0"}, {headers.get("Range") for _, _, headers in server.requests})
+
+    def test_what_was_begun_can_be_removed(self):
+        server = self.serve({"m.gguf": MODEL})
+        server.lies.seconds_per_block = 0.01
+        hub = self.hub(server)
+        url = server.endpoint + "/plain/m.gguf"
+        self.refused("CANCELLED", "", hub.pull, url, lambda told: told.bytes_done > 3 * PIECE)
+        folder, = (path for path in (self.folder / "urls").iterdir() if path.name != ".locks")
+        self.assertEqual({"m.gguf.tenon-partial", "m.gguf.tenon-partial.state"}, set(os.listdir(folder)))
+        lock, = (self.folder / "urls/.locks").glob("*/m.gguf.lock")
+        with open(lock) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.refused("BUSY", "is being fetched", hub.remove, url)
+        self.assertGreater(hub.remove(url), 3 * PIECE)
+        self.assertFalse(folder.exists())
+        self.assertTrue(lock.exists())
+        server.lies.seconds_per_block = 0
+        self.refused("STATE", "is not in", hub.remove, url)
+        hub.pull(url)
+        hub.remove(url)
+        self.assertFalse(folder.exists())
+
+    def test_the_note_is_the_users_alone_and_replaces_a_link(self):
+        server = self.serve({"m.gguf": MODEL})
+        hub = self.hub(server)
+        url = server.endpoint + "/plain/m.gguf"
+        note = Path(hub.pull(url).path + ".source")
+        self.assertEqual(0o600, note.stat().st_mode & 0o777)
+        victim = self.folder / "victim"
+        victim.write_bytes(b"mine")
+        note.unlink()
+        note.symlink_to(victim)
+        hub.pull(url)
+        self.assertEqual(b"mine", victim.read_bytes())
+        self.assertFalse(note.is_symlink())
+        self.assertEqual({"m.gguf", "m.gguf.source"}, set(os.listdir(note.parent)))
 
     def test_addresses_that_are_none(self):
         hub = self.hub(self.serve())
@@ -271,6 +343,14 @@ class Lied(HubTest):
         server.lies.cut_after = 3 * PIECE
         self.assert_same(self.hub(server).pull("hf:owner/name").path)
         self.assertLess(server.sent, 3 * len(MODEL))
+
+    def test_cut_for_ever_without_ranges_ends(self):
+        server = self.serve()
+        server.lies.no_ranges = True
+        server.lies.cut_after = 2 * PIECE
+        self.refused("IO", "given up after", self.hub(server).pull, "hf:owner/name",
+                     lambda told: server.answers > 30)
+        self.assertLessEqual(server.answers, 6)  # the first brings something new
 
     def test_cut_for_ever_ends_and_goes_on_later(self):
         server = self.serve()
@@ -396,6 +476,41 @@ class Lied(HubTest):
         (blobs / (hashlib.sha256(MODEL).hexdigest() + ".tenon-partial")).symlink_to(victim)
         self.refused("IO", "tenon-partial", self.hub(self.serve()).pull, "hf:owner/name")
         self.assertEqual(b"mine", victim.read_bytes())
+        shutil.rmtree(blobs)
+        refs = self.cache / "models--owner--name/refs"
+        (refs / "main").unlink(missing_ok=True)
+        (refs / "main").symlink_to(victim)
+        self.hub(self.serve()).pull("hf:owner/name")
+        self.assertEqual(b"mine", victim.read_bytes())
+        self.assertFalse((refs / "main").is_symlink())
+        self.assertEqual((COMMIT, ["main"]), ((refs / "main").read_text(), os.listdir(refs)))
+
+    def test_links_in_the_cache_are_not_followed_when_removing(self):
+        elsewhere = self.folder / "elsewhere"
+        (elsewhere / "Q8_0").mkdir(parents=True)
+        mine = [elsewhere / "m-Q4_0.gguf", elsewhere / "Q8_0/m-Q8_0.gguf"]
+        for path in mine:
+            path.write_bytes(b"mine")
+        server = self.serve({"m-Q4_0.gguf": b"4", "Q8_0/m-Q8_0.gguf": b"8", "m-Q6_K.gguf": b"6"})
+        hub = self.hub(server)
+        for name in ("Q4_0", "Q8_0", "Q6_K"):
+            hub.pull("hf:owner/name:" + name)
+        snapshots = self.cache / "models--owner--name/snapshots"
+        (snapshots / ("a" * 40)).symlink_to(elsewhere)
+        (snapshots / ("b" * 40)).mkdir()
+        (snapshots / ("b" * 40) / "Q8_0").symlink_to(elsewhere / "Q8_0")
+        for name in ("Q4_0", "Q8_0"):
+            hub.remove("hf:owner/name:" + name)
+            self.refused("STATE", "", hub.find, "hf:owner/name:" + name)
+        for path in mine:
+            self.assertEqual(b"mine", path.read_bytes())
+        blobs = self.cache / "models--owner--name/blobs"
+        self.assertEqual([hashlib.sha256(b"6").hexdigest()], self.left_over())
+        other = self.cache / "other"
+        blobs.rename(other)
+        blobs.symlink_to(other)
+        hub.remove(f"hf:owner/name@{COMMIT}:m-Q6_K.gguf")
+        self.assertEqual(1, len(os.listdir(other)))
 
 
 class Refused(HubTest):
@@ -447,8 +562,8 @@ class Refused(HubTest):
             self.assertEqual("ARGUMENT", caught.exception.status, text)
 
     def test_a_token_needs_tls(self):
-        hub = self.hub(endpoint="http://hub.example", token="secret")
-        self.refused("ARGUMENT", "without TLS", hub.pull, "hf:owner/name")
+        for host in ("hub.example", "127.evil.example", "127.0.0.1.example"):
+            self.refused("ARGUMENT", "without TLS", lambda: self.hub(endpoint=f"http://{host}", token="secret"))
         self.refused("ARGUMENT", "token", lambda: self.hub(token="a\r\nX: y"))
 
 
@@ -507,6 +622,19 @@ class EndedEarly(HubTest):
         # Each kill loses at most the pieces under way on each connection.
         self.assertLess(server.sent, 3 * len(data))
         self.assertEqual(1, len(self.left_over()))
+
+    def test_what_is_being_fetched_is_not_removed(self):
+        server = self.serve()
+        server.lies.seconds_per_block = 0.01
+        hub = self.hub(server)
+        self.refused("CANCELLED", "", hub.pull, "hf:owner/name", lambda told: told.bytes_done > 3 * PIECE)
+        lock, = (self.cache / ".locks/models--owner--name").iterdir()
+        with open(lock) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.refused("BUSY", "is being fetched", hub.remove, "hf:owner/name")
+            self.assertEqual(2, len(self.left_over()))
+        self.assertGreater(hub.remove("hf:owner/name"), 3 * PIECE)
+        self.assertTrue(lock.exists())
 
     def test_two_processes_fetch_once(self):
         server = self.serve()

@@ -38,7 +38,8 @@ class Lies:
         self.tree = None  # replaces the listing
         self.page = 1000  # files a page
         self.no_digests = False
-        self.chunked = False
+        self.chunked = False  # no length, the end is marked
+        self.until_close = False  # no length, the end of the connection is the end
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -156,6 +157,8 @@ class Handler(BaseHTTPRequestHandler):
         if lies.gzip:
             self.send_header("Content-Encoding", "gzip")
         if lies.chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        elif lies.until_close:
             self.send_header("Connection", "close")
             self.close_connection = True
         else:
@@ -181,10 +184,12 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             part = body[at:at + block]
-            self.wfile.write(part)
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part) if lies.chunked else part)
             hub.count(len(part))
             if lies.seconds_per_block:
                 time.sleep(lies.seconds_per_block)
+        if lies.chunked:
+            self.wfile.write(b"0\r\n\r\n")
         if lies.length > 0:
             self.close_connection = True
 

@@ -75,6 +75,17 @@ TEST(HubUrl, AnotherPortIsAnotherOrigin) {
   EXPECT_NE(parse_url("https://a.example/").origin(), parse_url("https://b.a.example/").origin());
 }
 
+TEST(HubUrl, ThisMachineIsKnownByFourNumbers) {
+  for (const char* ours : {"127.0.0.1", "127.255.3.1", "[::1]", "localhost", "LOCALHOST"}) {
+    EXPECT_TRUE(parse_url(std::string("http://") + ours + ":8080/x").is_loopback()) << ours;
+  }
+  for (const char* theirs : {"127.evil.example", "127.0.0.1.example", "127.0.0.256", "127.0.0",
+                             "127.0.0.1.", "127.0.0.1.1", "127..0.1", "127.0.0.0001", "128.0.0.1",
+                             "localhost.example", "[::2]", "a127.0.0.1"}) {
+    EXPECT_FALSE(parse_url(std::string("http://") + theirs + "/x").is_loopback()) << theirs;
+  }
+}
+
 TEST(HubUrl, EncodesEachPart) {
   EXPECT_EQ(percent_encoded("a b/\xc3\xa4+#?", true), "a%20b/%C3%A4%2B%23%3F");
   EXPECT_EQ(percent_encoded("refs/pr/3", false), "refs%2Fpr%2F3");

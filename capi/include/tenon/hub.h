@@ -74,7 +74,8 @@ typedef struct tenon_hub_options {
   const char* ollama_folder;   /* "models" of Ollama, with manifests/ and blobs/; only read */
   const char* lmstudio_folder; /* "models" of LM Studio; only read */
   const char* llamacpp_folder; /* cache of llama.cpp before 2026; only read */
-  const char* proxy;           /* "http://HOST:PORT", "socks5h://HOST:PORT" */
+  /* "http://HOST:PORT", "socks5h://HOST:PORT"; not used for addresses of this machine */
+  const char* proxy;
   const char* no_proxy;        /* hosts without the proxy, "a.example,b.example" */
   const char* ca_file;         /* certificates in PEM; NULL: the system's */
   uint32_t connections;        /* per file; 4 */
@@ -137,8 +138,10 @@ typedef struct tenon_hub_progress {
 typedef int32_t (*tenon_hub_progress_callback)(void* user, const tenon_hub_progress* progress);
 
 /* Fetches what is missing of a model. Bytes that arrived before a failure, a cancellation or the
- * end of the process are kept, and the next call goes on from them. Every byte is verified by the digest that
- * the hub tells, and a file appears under its name only when it is whole.
+ * end of the process are kept, and the next call goes on from them; a plain address without an ETag
+ * begins again. Every fetched byte is verified by the digest that the hub tells (info.note says if it
+ * tells none, as plain addresses do), and a file appears under its name only when it is whole. What
+ * the cache holds already is taken by its name and size, without reading it.
  *   reference  zero-terminated
  *   progress   may be NULL
  * Errors: CANCELLED; ARGUMENT for a reference that is malformed or names what is not there (with the
@@ -167,7 +170,8 @@ TENON_HUB_API tenon_status tenon_hub_list_get_info(const tenon_hub_list* list, s
 TENON_HUB_API void tenon_hub_list_destroy(tenon_hub_list* list);
 /* Removes a model that was pulled: "hf:OWNER/NAME" all of it, with ":" one quantisation.
  *   bytes_freed  may be NULL
- * ARGUMENT for models of other programs, STATE for what is not here, IO. */
+ * Also files under way from a plain address. ARGUMENT for models of other programs, STATE for what
+ * is not here, BUSY for what is being fetched, IO. */
 TENON_HUB_API tenon_status tenon_hub_remove(tenon_hub* hub, const char* reference,
                                             uint64_t* bytes_freed);
 
