@@ -478,11 +478,11 @@ static int32_t call_embedder_cancel(uintptr_t function, uintptr_t embedder) {
 static void* call_quantize_type(uintptr_t function, uintptr_t index) {
   return ((void* (*)(uintptr_t))function)(index);
 }
-static int32_t call_quantize(uintptr_t function, void* path, void* target, void* options, uintptr_t progress, uintptr_t user) {
-  return ((int32_t (*)(void*, void*, void*, uintptr_t, uintptr_t))function)(path, target, options, progress, user);
+static int32_t call_quantize(uintptr_t function, void* path, void* target, void* type_, void* formats, uint32_t flags, uint64_t threads, uintptr_t progress, uintptr_t user) {
+  return ((int32_t (*)(void*, void*, void*, void*, uint32_t, uint64_t, uintptr_t, uintptr_t))function)(path, target, type_, formats, flags, threads, progress, user);
 }
-static int32_t call_quantize_plan(uintptr_t function, void* path, void* options, uintptr_t visit, uintptr_t user) {
-  return ((int32_t (*)(void*, void*, uintptr_t, uintptr_t))function)(path, options, visit, user);
+static int32_t call_quantize_plan(uintptr_t function, void* path, void* type_, void* formats, uint32_t flags, void* text, uintptr_t capacity, void* length) {
+  return ((int32_t (*)(void*, void*, void*, uint32_t, void*, uintptr_t, void*))function)(path, type_, formats, flags, text, capacity, length);
 }
 static int32_t call_server_create(uintptr_t function, void* options, void* server) {
   return ((int32_t (*)(void*, void*))function)(options, server);
@@ -1162,12 +1162,12 @@ func callQuantizeType(index uintptr) unsafe.Pointer {
 	return C.call_quantize_type(C.uintptr_t(functions[fnQuantizeType]), C.uintptr_t(index))
 }
 
-func callQuantize(path unsafe.Pointer, target unsafe.Pointer, options unsafe.Pointer, progress uintptr, user uintptr) int32 {
-	return int32(C.call_quantize(C.uintptr_t(functions[fnQuantize]), path, target, options, C.uintptr_t(progress), C.uintptr_t(user)))
+func callQuantize(path unsafe.Pointer, target unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, threads uint64, progress uintptr, user uintptr) int32 {
+	return int32(C.call_quantize(C.uintptr_t(functions[fnQuantize]), path, target, type_, formats, C.uint32_t(flags), C.uint64_t(threads), C.uintptr_t(progress), C.uintptr_t(user)))
 }
 
-func callQuantizePlan(path unsafe.Pointer, options unsafe.Pointer, visit uintptr, user uintptr) int32 {
-	return int32(C.call_quantize_plan(C.uintptr_t(functions[fnQuantizePlan]), path, options, C.uintptr_t(visit), C.uintptr_t(user)))
+func callQuantizePlan(path unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
+	return int32(C.call_quantize_plan(C.uintptr_t(functions[fnQuantizePlan]), path, type_, formats, C.uint32_t(flags), text, C.uintptr_t(capacity), length))
 }
 
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {

@@ -801,13 +801,13 @@ func callQuantizeType(index uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&result))
 }
 
-func callQuantize(path unsafe.Pointer, target unsafe.Pointer, options unsafe.Pointer, progress uintptr, user uintptr) int32 {
-	result, _, _ := purego.SyscallN(functions[fnQuantize], uintptr(path), uintptr(target), uintptr(options), progress, user)
+func callQuantize(path unsafe.Pointer, target unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, threads uint64, progress uintptr, user uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnQuantize], uintptr(path), uintptr(target), uintptr(type_), uintptr(formats), uintptr(flags), uintptr(threads), progress, user)
 	return int32(result)
 }
 
-func callQuantizePlan(path unsafe.Pointer, options unsafe.Pointer, visit uintptr, user uintptr) int32 {
-	result, _, _ := purego.SyscallN(functions[fnQuantizePlan], uintptr(path), uintptr(options), visit, user)
+func callQuantizePlan(path unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnQuantizePlan], uintptr(path), uintptr(type_), uintptr(formats), uintptr(flags), uintptr(text), capacity, uintptr(length))
 	return int32(result)
 }
 

@@ -2138,31 +2138,40 @@ func quantizeType(index int) string {
 	return nameAt(callQuantizeType(uintptr(index)))
 }
 
-func quantize(path string, target string, options *QuantizeOptions, progress func(fraction float64) error) error {
+func quantize(path string, target string, type_ string, formats string, flags uint32, threads uint64, progress func(fraction float64) error) error {
 	c := begin(fnQuantize)
 	defer c.end()
 	pathBytes := c.name(path)
 	targetBytes := c.name(target)
-	var optionsValue cQuantizeOptions
-	options.fill(c, &optionsValue)
+	type_Bytes := c.name(type_)
+	formatsBytes := c.name(formats)
 	progressAddress, user := c.callback(addressProgress, progress, progress == nil)
 	if c.err != nil {
 		return c.err
 	}
-	return c.done(callQuantize(slicePointer(pathBytes), slicePointer(targetBytes), unsafe.Pointer(&optionsValue), progressAddress, user))
+	return c.done(callQuantize(slicePointer(pathBytes), slicePointer(targetBytes), slicePointer(type_Bytes), slicePointer(formatsBytes), flags, threads, progressAddress, user))
 }
 
-func quantizePlan(path string, options *QuantizeOptions, visit func(change TensorChange) error) error {
+func quantizePlan(path string, type_ string, formats string, flags uint32) (string, error) {
 	c := begin(fnQuantizePlan)
 	defer c.end()
 	pathBytes := c.name(path)
-	var optionsValue cQuantizeOptions
-	options.fill(c, &optionsValue)
-	visitAddress, user := c.callback(addressTensor, visit, visit == nil)
+	type_Bytes := c.name(type_)
+	formatsBytes := c.name(formats)
+	text := make([]byte, firstCapacity)
+	var length uintptr
 	if c.err != nil {
-		return c.err
+		return "", c.err
 	}
-	return c.done(callQuantizePlan(slicePointer(pathBytes), unsafe.Pointer(&optionsValue), visitAddress, user))
+	for {
+		if err := c.done(callQuantizePlan(slicePointer(pathBytes), slicePointer(type_Bytes), slicePointer(formatsBytes), flags, slicePointer(text), uintptr(len(text)), unsafe.Pointer(&length))); err != nil {
+			return "", err
+		}
+		if length <= uintptr(len(text)) {
+			return string(text[:length]), nil
+		}
+		text = make([]byte, length)
+	}
 }
 
 func serverCreate(options *ServerOptions) (*handle, error) {

@@ -668,42 +668,6 @@ var _ [40]byte = [unsafe.Offsetof(cEmbedderBatch{}.numTokens)]byte{}
 var _ [48]byte = [unsafe.Offsetof(cEmbedderBatch{}.numRows)]byte{}
 var _ [56]byte = [unsafe.Offsetof(cEmbedderBatch{}.timeoutSeconds)]byte{}
 
-type cQuantizeOptions struct {
-	structSize      uint32
-	flags           uint32
-	type_           unsafe.Pointer
-	tensorFormats   unsafe.Pointer
-	outputFormat    unsafe.Pointer
-	embeddingFormat unsafe.Pointer
-	threads         uint64
-}
-
-var _ [48]byte = [unsafe.Sizeof(cQuantizeOptions{})]byte{}
-var _ [4]byte = [unsafe.Offsetof(cQuantizeOptions{}.flags)]byte{}
-var _ [8]byte = [unsafe.Offsetof(cQuantizeOptions{}.type_)]byte{}
-var _ [16]byte = [unsafe.Offsetof(cQuantizeOptions{}.tensorFormats)]byte{}
-var _ [24]byte = [unsafe.Offsetof(cQuantizeOptions{}.outputFormat)]byte{}
-var _ [32]byte = [unsafe.Offsetof(cQuantizeOptions{}.embeddingFormat)]byte{}
-var _ [40]byte = [unsafe.Offsetof(cQuantizeOptions{}.threads)]byte{}
-
-type cTensorChange struct {
-	structSize  uint32
-	reserved    uint32
-	name        unsafe.Pointer
-	from        unsafe.Pointer
-	to          unsafe.Pointer
-	bytesBefore uint64
-	bytesAfter  uint64
-}
-
-var _ [48]byte = [unsafe.Sizeof(cTensorChange{})]byte{}
-var _ [4]byte = [unsafe.Offsetof(cTensorChange{}.reserved)]byte{}
-var _ [8]byte = [unsafe.Offsetof(cTensorChange{}.name)]byte{}
-var _ [16]byte = [unsafe.Offsetof(cTensorChange{}.from)]byte{}
-var _ [24]byte = [unsafe.Offsetof(cTensorChange{}.to)]byte{}
-var _ [32]byte = [unsafe.Offsetof(cTensorChange{}.bytesBefore)]byte{}
-var _ [40]byte = [unsafe.Offsetof(cTensorChange{}.bytesAfter)]byte{}
-
 type cServerOptions struct {
 	structSize               uint32
 	withoutPage              uint32
@@ -1450,26 +1414,6 @@ func (c *cChatDelta) value() ChatDelta {
 	}
 }
 
-// TensorChange: A tensor before and after. Lives during a call of tenon_tensor_callback.
-type TensorChange struct {
-	Name string
-	// name of a format: "f16"
-	From        string
-	To          string
-	BytesBefore uint64
-	BytesAfter  uint64
-}
-
-func (c *cTensorChange) value() TensorChange {
-	return TensorChange{
-		Name:        nameAt(c.name),
-		From:        nameAt(c.from),
-		To:          nameAt(c.to),
-		BytesBefore: c.bytesBefore,
-		BytesAfter:  c.bytesAfter,
-	}
-}
-
 // serverPart: The part of an answer that came since the last part. Texts are valid until the next call with this tenon_server_call.
 type serverPart struct {
 	// 200, 400, ...; 0: the answer has not begun
@@ -1506,35 +1450,6 @@ func (v *Hardware) fill(c *call, to *cHardware) {
 	to.prefillMultiplicationsPerSecond = v.PrefillMultiplicationsPerSecond
 	to.cacheBytesPerSecond = v.CacheBytesPerSecond
 	to.attentionMultiplicationsPerSecond = v.AttentionMultiplicationsPerSecond
-}
-
-// QuantizeOptions is a tenon_quantize_options.
-type QuantizeOptions struct {
-	// TENON_QUANTIZE_*
-	Flags uint32
-	// one of the names
-	Type string
-	// NULL, or lines PATTERN=FORMAT: the first PATTERN, a regular expression, that is found in a tensor's name decides
-	TensorFormats string
-	// format of the output matrix; NULL: as the type says
-	OutputFormat string
-	// format of the embedding; NULL: as the type says
-	EmbeddingFormat string
-	// 0: all that the process may use
-	Threads uint64
-}
-
-func (v *QuantizeOptions) fill(c *call, to *cQuantizeOptions) {
-	*to = cQuantizeOptions{structSize: uint32(unsafe.Sizeof(*to))}
-	if v == nil {
-		return
-	}
-	to.flags = v.Flags
-	to.type_ = c.pinnedName(v.Type)
-	to.tensorFormats = c.pinnedName(v.TensorFormats)
-	to.outputFormat = c.pinnedName(v.OutputFormat)
-	to.embeddingFormat = c.pinnedName(v.EmbeddingFormat)
-	to.threads = v.Threads
 }
 
 // ServerOptions are those of NewServer; 0 stands for the default, which each comment names.
@@ -1697,8 +1612,6 @@ var mirrors = map[string]any{
 	"tenon_placed_device":     cPlacedDevice{},
 	"tenon_embedder_info":     cEmbedderInfo{},
 	"tenon_embedder_batch":    cEmbedderBatch{},
-	"tenon_quantize_options":  cQuantizeOptions{},
-	"tenon_tensor_change":     cTensorChange{},
 	"tenon_server_options":    cServerOptions{},
 	"tenon_server_model_file": cServerModelFile{},
 	"tenon_server_request":    cServerRequest{},

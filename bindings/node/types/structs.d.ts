@@ -366,16 +366,6 @@ export interface ChatDelta {
   readonly id: string
 }
 
-/** A tensor before and after. Lives during a call of tenon_tensor_callback. */
-export interface TensorChange {
-  readonly name: string
-  /** name of a format: "f16" */
-  readonly from: string
-  readonly to: string
-  readonly bytesBefore: number
-  readonly bytesAfter: number
-}
-
 /** The constants of tenon.h without TENON_. */
 export const constants: Readonly<{
   NO_TOKEN: -1

@@ -548,16 +548,22 @@ pub struct Api {
     /// Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever.
     pub tenon_quantize_type: Option<unsafe extern "C" fn(index: usize) -> *const c_char>,
     /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay. Equal
-    /// files and options give equal bytes, with any number of threads. The file appears under its name
-    /// complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. progress NULL, or
-    /// called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown
-    /// type, format or pattern, a pattern that no tensor has, and a target that is the model itself;
-    /// UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an importance
-    /// matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file
-    /// and a value that its format cannot hold, naming the tensor; IO. Any thread.
-    pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
-    /// Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as tenon_quantize.
-    pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_quantize_options, visit: tenon_tensor_callback, user: *mut c_void) -> tenon_status>,
+    /// files and rules give equal bytes, with any number of threads. The file appears under its name complete
+    /// or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. type one of the names formats
+    /// NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular expression, that is
+    /// found in a tensor's name decides. "@output=FORMAT" means the output matrix, or the embedding that
+    /// serves as one, "@embedding=FORMAT" the embedding; these outrank patterns flags TENON_QUANTIZE_*
+    /// threads 0: all that the process may use progress NULL, or called with 0 \<= fraction \<= 1 on this
+    /// thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format or pattern, a line that fits
+    /// no tensor, and a target that is the model itself; UNSUPPORTED for quantised matrices without
+    /// TENON_QUANTIZE_AGAIN, for types that need an importance matrix without
+    /// TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file and a value
+    /// that its format cannot hold, naming the tensor; IO. Any thread.
+    pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, threads: u64, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
+    /// The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with its
+    /// name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420". Writes no
+    /// file. Errors as tenon_quantize. See "Buffers" in 1.
+    pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
 }
 
 impl Api {
@@ -727,8 +733,8 @@ impl Api {
                 tenon_embedder_rank: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder, *const c_char, usize, *const tenon_embedder_batch, *mut f32, usize, *mut usize) -> tenon_status>>(find(c"tenon_embedder_rank")),
                 tenon_embedder_cancel: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder) -> tenon_status>>(find(c"tenon_embedder_cancel")),
                 tenon_quantize_type: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(usize) -> *const c_char>>(find(c"tenon_quantize_type")),
-                tenon_quantize: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const tenon_quantize_options, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize")),
-                tenon_quantize_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const tenon_quantize_options, tenon_tensor_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize_plan")),
+                tenon_quantize: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, *const c_char, u32, u64, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize")),
+                tenon_quantize_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, u32, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_quantize_plan")),
             }
         }
     }
@@ -1462,15 +1468,21 @@ pub mod linked {
         /// Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever.
         pub fn tenon_quantize_type(index: usize) -> *const c_char;
         /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
-        /// Equal files and options give equal bytes, with any number of threads. The file appears under its
-        /// name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. progress
-        /// NULL, or called with 0 \<= fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for
-        /// an unknown type, format or pattern, a pattern that no tensor has, and a target that is the model
-        /// itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an
-        /// importance matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for
-        /// a damaged file and a value that its format cannot hold, naming the tensor; IO. Any thread.
-        pub fn tenon_quantize(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
-        /// Calls `visit` for each tensor, in the order of the file; writes nothing. Errors as tenon_quantize.
-        pub fn tenon_quantize_plan(path: *const c_char, options: *const tenon_quantize_options, visit: tenon_tensor_callback, user: *mut c_void) -> tenon_status;
+        /// Equal files and rules give equal bytes, with any number of threads. The file appears under its
+        /// name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. type one of
+        /// the names formats NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular
+        /// expression, that is found in a tensor's name decides. "@output=FORMAT" means the output matrix, or
+        /// the embedding that serves as one, "@embedding=FORMAT" the embedding; these outrank patterns flags
+        /// TENON_QUANTIZE_* threads 0: all that the process may use progress NULL, or called with 0 \<=
+        /// fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format or
+        /// pattern, a line that fits no tensor, and a target that is the model itself; UNSUPPORTED for
+        /// quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an importance matrix without
+        /// TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file and a value
+        /// that its format cannot hold, naming the tensor; IO. Any thread.
+        pub fn tenon_quantize(path: *const c_char, target: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, threads: u64, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
+        /// The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
+        /// its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
+        /// Writes no file. Errors as tenon_quantize. See "Buffers" in 1.
+        pub fn tenon_quantize_plan(path: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
     }
 }

@@ -498,24 +498,6 @@ pub static TENON: Interface = Interface {
             field("num_rows", 48, 8, "uint64_t*"),
             field("timeout_seconds", 56, 8, "double"),
         ] },
-        Struct { name: "tenon_quantize_options", size: 48, fields: &[
-            field("struct_size", 0, 4, "uint32_t"),
-            field("flags", 4, 4, "uint32_t"),
-            field("type", 8, 8, "const char*"),
-            field("tensor_formats", 16, 8, "const char*"),
-            field("output_format", 24, 8, "const char*"),
-            field("embedding_format", 32, 8, "const char*"),
-            field("threads", 40, 8, "uint64_t"),
-        ] },
-        Struct { name: "tenon_tensor_change", size: 48, fields: &[
-            field("struct_size", 0, 4, "uint32_t"),
-            field("reserved", 4, 4, "uint32_t"),
-            field("name", 8, 8, "const char*"),
-            field("from", 16, 8, "const char*"),
-            field("to", 24, 8, "const char*"),
-            field("bytes_before", 32, 8, "uint64_t"),
-            field("bytes_after", 40, 8, "uint64_t"),
-        ] },
     ],
     callbacks: &[
         ("tenon_piece_callback", &["int32_t", "void*", "const tenon_piece*"]),
@@ -534,7 +516,6 @@ pub static TENON: Interface = Interface {
         ("tenon_post_callback", &["void", "void*", "tenon_task", "void*"]),
         ("tenon_stop_callback", &["int32_t", "void*"]),
         ("tenon_chat_callback", &["void", "void*", "const tenon_chat_delta*"]),
-        ("tenon_tensor_callback", &["int32_t", "void*", "const tenon_tensor_change*"]),
     ],
     functions: &[
         ("tenon_model_open", &["tenon_status", "const char*", "const tenon_options*", "tenon_model**"]),
@@ -695,8 +676,8 @@ pub static TENON: Interface = Interface {
         ("tenon_embedder_rank", &["tenon_status", "tenon_embedder*", "const char*", "size_t", "const tenon_embedder_batch*", "float*", "size_t", "size_t*"]),
         ("tenon_embedder_cancel", &["tenon_status", "tenon_embedder*"]),
         ("tenon_quantize_type", &["const char*", "size_t"]),
-        ("tenon_quantize", &["tenon_status", "const char*", "const char*", "const tenon_quantize_options*", "tenon_progress_callback", "void*"]),
-        ("tenon_quantize_plan", &["tenon_status", "const char*", "const tenon_quantize_options*", "tenon_tensor_callback", "void*"]),
+        ("tenon_quantize", &["tenon_status", "const char*", "const char*", "const char*", "const char*", "uint32_t", "uint64_t", "tenon_progress_callback", "void*"]),
+        ("tenon_quantize_plan", &["tenon_status", "const char*", "const char*", "const char*", "uint32_t", "char*", "size_t", "size_t*"]),
     ],
 };
 /// `tenon/server.h`.

@@ -394,8 +394,6 @@ pub type tenon_post_callback = Option<unsafe extern "C" fn(user: *mut c_void, ta
 /// Polled every few milliseconds, on the thread of the call. Nonzero ends the call: CANCELLED. Since 0.1
 pub type tenon_stop_callback = Option<unsafe extern "C" fn(user: *mut c_void) -> i32>;
 pub type tenon_chat_callback = Option<unsafe extern "C" fn(user: *mut c_void, delta: *const tenon_chat_delta)>;
-/// Called on the thread of the call. Nonzero ends it: CANCELLED.
-pub type tenon_tensor_callback = Option<unsafe extern "C" fn(user: *mut c_void, change: *const tenon_tensor_change) -> i32>;
 
 /// Result of one step of generation. Valid until the callback returns, or until the next call on the session.
 #[repr(C)]
@@ -1731,87 +1729,4 @@ const _: () = {
     assert!(offset_of!(tenon_embedder_batch, num_tokens) == 40);
     assert!(offset_of!(tenon_embedder_batch, num_rows) == 48);
     assert!(offset_of!(tenon_embedder_batch, timeout_seconds) == 56);
-};
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tenon_quantize_options {
-    pub struct_size: u32,
-    /// TENON_QUANTIZE_*
-    pub flags: u32,
-    /// one of the names
-    pub r#type: *const c_char,
-    /// NULL, or lines PATTERN=FORMAT: the first PATTERN, a regular expression, that is found in a tensor's
-    /// name decides
-    pub tensor_formats: *const c_char,
-    /// format of the output matrix; NULL: as the type says
-    pub output_format: *const c_char,
-    /// format of the embedding; NULL: as the type says
-    pub embedding_format: *const c_char,
-    /// 0: all that the process may use
-    pub threads: u64,
-}
-impl tenon_quantize_options {
-    /// All zero but `struct_size`, as every structure is before a call.
-    pub const fn new() -> Self {
-        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
-        let mut value: Self = unsafe { core::mem::zeroed() };
-        value.struct_size = size_of::<Self>() as u32;
-        value
-    }
-}
-impl Default for tenon_quantize_options {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-const _: () = {
-    assert!(size_of::<tenon_quantize_options>() == 48);
-    assert!(align_of::<tenon_quantize_options>() == 8);
-    assert!(offset_of!(tenon_quantize_options, struct_size) == 0);
-    assert!(offset_of!(tenon_quantize_options, flags) == 4);
-    assert!(offset_of!(tenon_quantize_options, r#type) == 8);
-    assert!(offset_of!(tenon_quantize_options, tensor_formats) == 16);
-    assert!(offset_of!(tenon_quantize_options, output_format) == 24);
-    assert!(offset_of!(tenon_quantize_options, embedding_format) == 32);
-    assert!(offset_of!(tenon_quantize_options, threads) == 40);
-};
-
-/// A tensor before and after. Lives during a call of tenon_tensor_callback.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct tenon_tensor_change {
-    pub struct_size: u32,
-    pub reserved: u32,
-    pub name: *const c_char,
-    /// name of a format: "f16"
-    pub from: *const c_char,
-    pub to: *const c_char,
-    pub bytes_before: u64,
-    pub bytes_after: u64,
-}
-impl tenon_tensor_change {
-    /// All zero but `struct_size`, as every structure is before a call.
-    pub const fn new() -> Self {
-        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
-        let mut value: Self = unsafe { core::mem::zeroed() };
-        value.struct_size = size_of::<Self>() as u32;
-        value
-    }
-}
-impl Default for tenon_tensor_change {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-const _: () = {
-    assert!(size_of::<tenon_tensor_change>() == 48);
-    assert!(align_of::<tenon_tensor_change>() == 8);
-    assert!(offset_of!(tenon_tensor_change, struct_size) == 0);
-    assert!(offset_of!(tenon_tensor_change, reserved) == 4);
-    assert!(offset_of!(tenon_tensor_change, name) == 8);
-    assert!(offset_of!(tenon_tensor_change, from) == 16);
-    assert!(offset_of!(tenon_tensor_change, to) == 24);
-    assert!(offset_of!(tenon_tensor_change, bytes_before) == 32);
-    assert!(offset_of!(tenon_tensor_change, bytes_after) == 40);
 };

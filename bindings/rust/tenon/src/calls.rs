@@ -1378,20 +1378,17 @@ pub(crate) fn quantize_type(index: usize) -> Result<Option<&'static str>> {
 ///
 /// # Safety
 /// Pointers are good for the call; what is lent is not used after the next one.
-pub(crate) unsafe fn quantize(path: &CStr, target: &CStr, options: &sys::tenon_quantize_options, progress: sys::tenon_progress_callback, user: *mut c_void) -> Result<()> {
+pub(crate) unsafe fn quantize(path: &CStr, target: &CStr, r#type: &CStr, formats: &CStr, flags: u32, threads: u64, progress: sys::tenon_progress_callback, user: *mut c_void) -> Result<()> {
     let function = found(library()?.api.tenon_quantize, "tenon_quantize")?;
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
-    check(unsafe { function(path.as_ptr(), target.as_ptr(), options, progress, user) })?;
+    check(unsafe { function(path.as_ptr(), target.as_ptr(), r#type.as_ptr(), formats.as_ptr(), flags, threads, progress, user) })?;
     Ok(())
 }
 
 /// tenon_quantize_plan
-///
-/// # Safety
-/// Pointers are good for the call; what is lent is not used after the next one.
-pub(crate) unsafe fn quantize_plan(path: &CStr, options: &sys::tenon_quantize_options, visit: sys::tenon_tensor_callback, user: *mut c_void) -> Result<()> {
+pub(crate) fn quantize_plan(path: &CStr, r#type: &CStr, formats: &CStr, flags: u32) -> Result<String> {
     let function = found(library()?.api.tenon_quantize_plan, "tenon_quantize_plan")?;
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
-    check(unsafe { function(path.as_ptr(), options, visit, user) })?;
-    Ok(())
+    let memory = grown::<u8>(|buffer, capacity, needed| unsafe { function(path.as_ptr(), r#type.as_ptr(), formats.as_ptr(), flags, buffer.cast(), capacity, needed) })?;
+    Ok(text_of(memory))
 }
