@@ -152,7 +152,7 @@ enum class PanelKind : uint32_t {
   BF16,
   E4m3Group32,
   E4m3Group128,  // float panels
-  Raw,   // row-major blocks of any format, decoded on use
+  Raw,           // row-major blocks of any format, decoded on use
   U4Half,
   U4HalfMin,
   U5Half,
