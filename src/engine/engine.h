@@ -163,7 +163,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ///   context     most tokens of the text
   ///   prediction  the likely answer; may be empty
   [[nodiscard]] std::unique_ptr<Speculator> make_speculator(
-      uint32_t context, std::span<const Token> prediction) const;
+      uint32_t context, std::span<const Token> prediction = {}) const;
   /// Replaces the built-in drafters of texts that begin from now on.
   void set_drafters(DrafterFactory make_drafter);
 

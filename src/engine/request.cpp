@@ -76,6 +76,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
 }
 
 void Generation::speculate(std::unique_ptr<Speculator> by) {
+  if (by == nullptr) return;
   settled.reserve(Drafter::kMostGuesses + 1);
   settled_text.reserve((Drafter::kMostGuesses + 1) * kReservedText);
   speculator = std::move(by);

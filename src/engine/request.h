@@ -145,7 +145,7 @@ class Generation : public Request {
   };
   std::vector<Settled> settled;
   std::string settled_text;
-  /// Lets the answer be guessed; call before it is submitted.
+  /// Lets the answer be guessed, unless there is no speculator; call before it is submitted.
   void speculate(std::unique_ptr<Speculator> by);
   /// Settles the round that the loop has drawn, on the drawing thread. Returns false if the answer
   /// ends with it.

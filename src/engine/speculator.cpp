@@ -4,7 +4,9 @@
 
 namespace tenon {
 
-void Speculator::add(std::shared_ptr<Drafter> drafter) { drafters_.push_back(std::move(drafter)); }
+void Speculator::add(std::shared_ptr<Drafter> drafter) {
+  if (drafter != nullptr) drafters_.push_back(std::move(drafter));
+}
 
 Speculator::Truth& Speculator::truth_of(DraftSource source, float claim) {
   const size_t size = claim < 0.4F    ? 0

@@ -18,7 +18,7 @@ class Speculator {
   ///   vocab  tokens are 0..vocab - 1
   Speculator(Speculation mode, uint64_t vocab) : mode_(mode), vocab_(vocab) {}
 
-  /// Adds a drafter; earlier ones are asked first.
+  /// Adds a drafter, unless null; earlier ones are asked first.
   void add(std::shared_ptr<Drafter> drafter);
   [[nodiscard]] Speculation mode() const { return mode_; }
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -356,6 +358,75 @@ EngineMetrics run_in_little_memory(Speculation speculation, Temper temper) {
     EXPECT_LE(engine->metrics().kv_held_bytes, options.cache_bytes);
   }
   return engine->metrics();
+}
+
+/// A system that refuses blocks of one size.
+class RefusingSystem final : public FaultySystem {
+ public:
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
+    num_seen += size_bytes == refused_bytes ? 1 : 0;
+    if (refuses && size_bytes == refused_bytes) return nullptr;
+    return FaultySystem::allocate(size_bytes, alignment);
+  }
+  std::atomic<uint64_t> refused_bytes{0};
+  std::atomic<uint64_t> num_seen{0};  ///< blocks of that size asked for
+  std::atomic<bool> refuses{true};
+};
+
+/// An answer of a session's calls whose text is known to the drafter.
+std::vector<Token> answer_of_calls(const std::shared_ptr<Engine>& engine) {
+  Session session(engine, SessionOptions{256});
+  session.append(make_tokens(30, 2, 200));
+  (void)generate(session, 40);
+  return {session.tokens().begin(), session.tokens().end()};
+}
+
+TEST(GuessMemory, RefusedForRowsOfASessionLeavesItWithoutGuesses) {
+  const auto system = std::make_shared<RefusingSystem>();
+  ModelOptions model_options;
+  model_options.slice = 64;
+  model_options.threads = 1;
+  model_options.system = system;
+  const auto model = load_tiny({}, std::move(model_options));
+  system->refused_bytes = Drafter::kMostGuesses * model->spec().vocab * sizeof(float);
+  const std::vector<Token> expected =
+      answer_of_calls(Engine::create(model, with(Speculation::Off)));
+  auto texts = std::make_shared<Texts>();
+  texts->push_back(expected);
+  for (const bool refuses : {true, false}) {
+    system->refuses = refuses;
+    system->num_seen = 0;
+    const auto engine = Engine::create(model, with(Speculation::Forced));
+    engine->set_drafters(
+        [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    EXPECT_EQ(answer_of_calls(engine), expected);
+    EXPECT_EQ(system->num_seen, 1U) << "asked for once";
+    EXPECT_EQ(engine->metrics().drafted_tokens_total > 0, !refuses);
+  }
+  // Nothing is held for a text that never repeats.
+  system->num_seen = 0;
+  const auto engine = Engine::create(model, with(Speculation::Forced));
+  engine->set_drafters(
+      [] { return std::make_shared<KnowingDrafter>(Temper::Perfect, std::make_shared<Texts>()); });
+  EXPECT_EQ(answer_of_calls(engine), expected);
+  EXPECT_EQ(system->num_seen, 0U);
+}
+
+TEST(GuessMemory, NoDrafterFailsACallOrARequest) {
+  const auto model = load_with_slice({});
+  const std::vector<Token> expected =
+      answer_of_calls(Engine::create(model, with(Speculation::Off)));
+  const DrafterFactory factories[] = {[]() -> std::shared_ptr<Drafter> { throw std::bad_alloc(); },
+                                      []() -> std::shared_ptr<Drafter> { return nullptr; }};
+  for (const DrafterFactory& factory : factories) {
+    const auto engine = Engine::create(model, with(Speculation::Forced));
+    engine->set_drafters(factory);
+    EXPECT_EQ(answer_of_calls(engine), expected);
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(30, 2, 200));
+    const WholeAnswer answer = whole_answer(*engine, *session.submit(greedy_sampler(), limits(40)));
+    EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), expected.begin() + 30));
+  }
 }
 
 TEST(GuessMemory, EvictsAndPreemptsNothing) {
