@@ -107,7 +107,6 @@ bool Sequence::drop_spare() noexcept {
 }
 
 void Sequence::lose_block() noexcept {
-  if (!ahead_.empty()) return roll_back();
   if (drop_spare()) return;
   lose(cached_ == 0 ? 0 : (cached_ - 1) / block_tokens() * block_tokens());
 }
