@@ -831,10 +831,9 @@ void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goe
     if (slice.failure) return end(state, request, std::move(slice.failure));
     return end_if_stopped(state, request);  // or it runs again
   }
-  const uint64_t before = request.sequence->cached();
   commit(state, request, slice);
   try {
-    state.memory.share_blocks(request, before);
+    state.memory.share_blocks(request);
     if (!slice.completes) return;
     Generation* const generation = request.generation;
     const bool any = generation != nullptr && hand_out_settled(state, *generation);

@@ -49,6 +49,7 @@ Sequence Sequence::fork() const {
   copy.begun_ = cached_;
   copy.lost_ = lost_;
   copy.foreign_ = foreign_;
+  copy.offered_ = offered_;
   copy.tables_.reserve(tables_.size());
   for (const auto& table : tables_) copy.tables_.push_back(table->fork());
   copy.find_cross_table();
@@ -92,6 +93,7 @@ uint64_t Sequence::snapshot_position() const {
 void Sequence::forget_cached(uint64_t size) noexcept {
   cached_ = resumable(size, 1);
   foreign_ = std::min(foreign_, cached_);
+  offered_ = std::min(offered_, cached_);
   roll_back();
 }
 
@@ -129,6 +131,7 @@ void Sequence::swap(Sequence& other) noexcept {
   ahead_.swap(other.ahead_);
   std::swap(lost_, other.lost_);
   std::swap(foreign_, other.foreign_);
+  std::swap(offered_, other.offered_);
   tables_.swap(other.tables_);
   std::swap(cross_, other.cross_);
   source_.swap(other.source_);
@@ -247,6 +250,7 @@ void Sequence::adopt(const PrefixIndex& index, std::span<const Hash128> keys) {
     }
   }
   set_cached(keys.size() * block_tokens());
+  offered_ = cached_;
 }
 
 void Sequence::adopt_same(uint64_t index, std::span<const uint32_t> blocks) noexcept {

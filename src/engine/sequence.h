@@ -130,6 +130,9 @@ class Sequence {
     foreign_ = size;
   }
   [[nodiscard]] bool has_foreign() const { return foreign_ > 0; }
+  /// Positions whose full blocks the prefix index was offered, at most cached().
+  [[nodiscard]] uint64_t offered() const { return offered_; }
+  void set_offered(uint64_t size) noexcept { offered_ = size; }
 
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
@@ -147,6 +150,7 @@ class Sequence {
   std::vector<Token> ahead_;  // guesses computed at positions from cached_ on
   Lost lost_;
   uint64_t foreign_ = 0;
+  uint64_t offered_ = 0;
   std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]
   CrossTable* cross_ = nullptr;                      // points into tables_; may be null
   std::shared_ptr<const std::vector<Token>> source_;

@@ -429,6 +429,28 @@ TEST(GuessMemory, NoDrafterFailsACallOrARequest) {
   }
 }
 
+TEST(GuessMemory, BlocksThatClaimedGuessesFilledAreReused) {
+  const auto model = load_with_slice({});
+  const auto talk_twice = [&](Speculation speculation, std::shared_ptr<Texts> texts) {
+    const auto engine = Engine::create(model, with(speculation));
+    engine->set_drafters(
+        [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(30, 2, 200));
+    (void)generate(session, 120);
+    if (texts->empty()) texts->emplace_back(session.tokens().begin(), session.tokens().end());
+    EXPECT_EQ(session.stats().accepted_tokens > 0, speculation == Speculation::Forced);
+    Session second(engine, SessionOptions{256});
+    second.append(session.tokens());
+    second.prefill();
+    return second.stats().prefill_tokens;
+  };
+  const auto texts = std::make_shared<Texts>();
+  const uint64_t expected = talk_twice(Speculation::Off, texts);
+  EXPECT_LT(expected, 100U);
+  EXPECT_EQ(talk_twice(Speculation::Forced, texts), expected);
+}
+
 TEST(GuessMemory, EvictsAndPreemptsNothing) {
   const EngineMetrics off = run_in_little_memory(Speculation::Off, Temper::Wrong);
   ASSERT_GT(off.prefix_evicted_total + off.idle_blocks_taken_total, 0U) << "memory is short";
