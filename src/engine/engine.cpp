@@ -666,7 +666,7 @@ void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, 
     if (state.num_guesses[i] == 0) continue;
     auto& request = static_cast<Request&>(*picks[i].work);
     const uint32_t wanted = std::min(state.num_guesses[i], room);
-    uint32_t count = request.sequence->slice_limit(1 + wanted) - 1;
+    uint32_t count = request.sequence->guess_limit(1 + wanted) - 1;
     while (count > 0 && !memory.reserve_guesses(request, 1, count)) {
       count = request.failure ? 0 : count / 2;
     }
@@ -864,7 +864,7 @@ void Engine::commit(State& state, Request& request, const Slice& slice) {
   const auto num_guesses = static_cast<uint32_t>(slice.guesses.size());
   request.decode_tokens = 1;
   request.num_guessed = num_guesses;
-  if (num_guesses == 0) return sequence.commit(slice.num_tokens);
+  if (num_guesses == 0) return sequence.commit(slice.num_tokens, slice.text_size);
   ++state.metrics.drafts_total;
   state.metrics.drafted_tokens_total += num_guesses;
   if (request.generation == nullptr) return sequence.commit_ahead(slice.guesses);
@@ -874,7 +874,8 @@ void Engine::commit(State& state, Request& request, const Slice& slice) {
   for (size_t i = 0; i < kDraftSources; ++i) generation.accepted_by[i] += slice.right_by[i];
   state.metrics.accepted_tokens_total += slice.num_right;
   Scheduler::charge_more(request, slice.num_right);
-  sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right);
+  sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right,
+                          slice.text_size);
   // Tokens whose state was dropped come again as one slice.
   if (!sequence.can_go_back())
     request.decode_tokens = std::max<uint64_t>(sequence.num_pending(), 1);

@@ -174,16 +174,23 @@ StepSlice Sequence::next_slice(uint32_t num_tokens, uint32_t num_outputs,
           .tables = tables};
 }
 
-void Sequence::commit(uint32_t count) noexcept {
+uint32_t Sequence::guess_limit(uint32_t count) const {
+  const uint32_t limit = slice_limit(count);
+  if (can_go_back()) return limit;
+  const auto in_block = static_cast<uint32_t>(block_tokens() - begun_ % block_tokens());
+  return std::min(limit, in_block);
+}
+
+void Sequence::commit(uint32_t count, uint64_t size) noexcept {
   const uint64_t end = cached_ + count;
   for (const auto& table : tables_) {
-    table->commit(end, table->next_stop(cached_, tokens_.size()) == end);
+    table->commit(end, table->next_stop(cached_, size) == end);
   }
   set_cached(end);
 }
 
-void Sequence::commit_guessed(uint32_t count, uint32_t num_right) noexcept {
-  if (num_right == count || can_go_back()) commit(num_right);
+void Sequence::commit_guessed(uint32_t count, uint32_t num_right, uint64_t size) noexcept {
+  if (num_right == count || can_go_back()) commit(num_right, size);
   roll_back();
 }
 
@@ -193,7 +200,7 @@ bool Sequence::can_go_back() const {
 }
 
 void Sequence::commit_ahead(std::span<const Token> guesses) noexcept {
-  commit(1);
+  commit(1, size());
   if (guesses.size() > ahead_.capacity()) return roll_back();
   ahead_.assign(guesses.begin(), guesses.end());
   begun_ = cached_;

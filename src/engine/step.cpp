@@ -75,6 +75,7 @@ void Step::add(Request& request, uint32_t num_tokens, std::span<const Token> gue
   Slice slice;
   slice.request = &request;
   slice.past = past;
+  slice.text_size = std::max(request.sequence->size(), past + num_tokens);
   slice.num_tokens = num_tokens;
   slice.guesses = guesses;
   slice.is_decode = num_tokens <= request.decode_tokens;

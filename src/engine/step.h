@@ -21,6 +21,7 @@ namespace tenon {
 struct Slice {
   Request* request = nullptr;  ///< null after the request left the running step
   uint64_t past = 0;           ///< positions before the slice
+  uint64_t text_size = 0;      ///< tokens of the text, with the one that the step before draws
   uint32_t num_tokens = 0;     ///< without guesses
   /// Guessed tokens after the last one, [num_guesses]; their rows follow its row.
   std::span<const Token> guesses{};

@@ -466,6 +466,38 @@ TEST(GuessMemory, EvictsAndPreemptsNothing) {
   EXPECT_EQ(right.preempted_total, off.preempted_total);
 }
 
+TEST(GuessMemory, KeepsTheCheckpointsOfNoSpeculation) {
+  for (const char* architecture : {"mamba2", "qwen3next"}) {
+    const auto model = load_random_tiny(architecture, 64, 1);
+    for (const bool shares : {false, true}) {
+      auto texts = std::make_shared<Texts>();
+      const auto used = [&](Speculation speculation, Temper temper, bool knows) {
+        EngineOptions options = with(speculation);
+        options.prefix_cache = shares;
+        const auto engine = Engine::create(model, options);
+        engine->set_drafters([&] {
+          return std::make_shared<KnowingDrafter>(temper,
+                                                  knows ? texts : std::make_shared<Texts>());
+        });
+        auto session = std::make_unique<Session>(engine, SessionOptions{256});
+        session->append(make_tokens(20, 5, 200));
+        (void)whole_answer(*engine, *session->submit(greedy_sampler(), limits(150)));
+        if (texts->empty()) texts->emplace_back(session->tokens().begin(), session->tokens().end());
+        // The state before the latest one may be a shared one.
+        if (shares) session.reset();
+        return engine->metrics().kv_used_bytes;
+      };
+      const uint64_t expected = used(Speculation::Off, Temper::Perfect, false);
+      EXPECT_EQ(used(Speculation::Forced, Temper::Perfect, false), expected)
+          << architecture << ", no guesses, shares " << shares;
+      EXPECT_EQ(used(Speculation::Forced, Temper::Perfect, true), expected)
+          << architecture << ", right guesses, shares " << shares;
+      EXPECT_EQ(used(Speculation::Forced, Temper::WrongLater, true), expected)
+          << architecture << ", wrong guesses, shares " << shares;
+    }
+  }
+}
+
 // ---- What is computed ---------------------------------------------------------------------------
 
 /// Steps take the time of the rows that they compute, by a clock of their own.
