@@ -620,16 +620,18 @@ const Speculator* Engine::speculator_of(const Request& request) {
 
 /// Sets the number of guesses of each pick: in the order of their worth, while they pay and free
 /// memory has room.
-void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, const Step& step,
+void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, Step& step,
                             std::span<const Pick> picks) {
   state.num_guesses.assign(picks.size(), 0);
   state.guesses.clear();
   state.guess_values.clear();
   GuessPricer::Beside beside;
   uint32_t num_tokens = 0;
+  uint32_t num_rows = 0;
   for (uint32_t i = 0; i < picks.size(); ++i) {
     const auto& request = static_cast<const Request&>(*picks[i].work);
     num_tokens += picks[i].num_tokens;
+    num_rows += request.num_outputs(picks[i].num_tokens);
     (request.is_decode() ? beside.decodes : beside.prompt_tokens) += picks[i].num_tokens;
     const std::span<const Token> guesses = guesses_of(request);
     if (guesses.empty()) continue;
@@ -662,6 +664,11 @@ void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, 
   }
   uint32_t room = std::min(state.step_limit, step.max_tokens());
   room -= std::min(room, num_tokens);
+  uint32_t num_wanted = 0;
+  for (const uint32_t count : state.num_guesses) num_wanted += std::min(count, room);
+  num_wanted = std::min(num_wanted, room);
+  // Their rows may be refused memory: the step is computed without guesses then.
+  if (num_wanted > 0 && !step.make_rows(num_rows + num_wanted)) room = 0;
   for (size_t i = 0; i < picks.size(); ++i) {
     if (state.num_guesses[i] == 0) continue;
     auto& request = static_cast<Request&>(*picks[i].work);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/base/faulty_system.h"
@@ -360,18 +361,32 @@ EngineMetrics run_in_little_memory(Speculation speculation, Temper temper) {
   return engine->metrics();
 }
 
-/// A system that refuses blocks of one size.
+/// A system that refuses blocks of two rows of logits or more.
 class RefusingSystem final : public FaultySystem {
  public:
   void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
-    num_seen += size_bytes == refused_bytes ? 1 : 0;
-    if (refuses && size_bytes == refused_bytes) return nullptr;
+    const uint64_t bytes = row_bytes;
+    const bool is_rows = bytes > 0 && size_bytes % bytes == 0 && size_bytes > bytes &&
+                         size_bytes <= (Drafter::kMostGuesses + 1) * bytes;
+    num_seen += is_rows ? 1 : 0;
+    if (refuses && is_rows) return nullptr;
     return FaultySystem::allocate(size_bytes, alignment);
   }
-  std::atomic<uint64_t> refused_bytes{0};
-  std::atomic<uint64_t> num_seen{0};  ///< blocks of that size asked for
+  std::atomic<uint64_t> row_bytes{0};  ///< 0: refuses nothing
+  std::atomic<uint64_t> num_seen{0};   ///< such blocks asked for
   std::atomic<bool> refuses{true};
 };
+
+/// Loads the model and has rows refused from now on.
+std::shared_ptr<const Model> load_in(const std::shared_ptr<RefusingSystem>& system) {
+  ModelOptions options;
+  options.slice = 64;
+  options.threads = 1;
+  options.system = system;
+  auto model = load_tiny({}, std::move(options));
+  system->row_bytes = model->spec().vocab * sizeof(float);
+  return model;
+}
 
 /// An answer of a session's calls whose text is known to the drafter.
 std::vector<Token> answer_of_calls(const std::shared_ptr<Engine>& engine) {
@@ -383,12 +398,7 @@ std::vector<Token> answer_of_calls(const std::shared_ptr<Engine>& engine) {
 
 TEST(GuessMemory, RefusedForRowsOfASessionLeavesItWithoutGuesses) {
   const auto system = std::make_shared<RefusingSystem>();
-  ModelOptions model_options;
-  model_options.slice = 64;
-  model_options.threads = 1;
-  model_options.system = system;
-  const auto model = load_tiny({}, std::move(model_options));
-  system->refused_bytes = Drafter::kMostGuesses * model->spec().vocab * sizeof(float);
+  const auto model = load_in(system);
   const std::vector<Token> expected =
       answer_of_calls(Engine::create(model, with(Speculation::Off)));
   auto texts = std::make_shared<Texts>();
@@ -400,7 +410,7 @@ TEST(GuessMemory, RefusedForRowsOfASessionLeavesItWithoutGuesses) {
     engine->set_drafters(
         [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
     EXPECT_EQ(answer_of_calls(engine), expected);
-    EXPECT_EQ(system->num_seen, 1U) << "asked for once";
+    EXPECT_TRUE(refuses ? system->num_seen == 1 : system->num_seen > 1) << system->num_seen;
     EXPECT_EQ(engine->metrics().drafted_tokens_total > 0, !refuses);
   }
   // Nothing is held for a text that never repeats.
@@ -410,6 +420,30 @@ TEST(GuessMemory, RefusedForRowsOfASessionLeavesItWithoutGuesses) {
       [] { return std::make_shared<KnowingDrafter>(Temper::Perfect, std::make_shared<Texts>()); });
   EXPECT_EQ(answer_of_calls(engine), expected);
   EXPECT_EQ(system->num_seen, 0U);
+}
+
+TEST(GuessMemory, RefusedForRowsOfAStepLeavesItWithoutGuesses) {
+  const auto system = std::make_shared<RefusingSystem>();
+  const auto model = load_in(system);
+  auto texts = std::make_shared<Texts>();
+  const auto ask = [&](Speculation speculation) {
+    const auto engine = Engine::create(model, with(speculation));
+    engine->set_drafters(
+        [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(30, 2, 200));
+    const WholeAnswer answer = whole_answer(*engine, *session.submit(greedy_sampler(), limits(40)));
+    if (texts->empty()) texts->emplace_back(session.tokens().begin(), session.tokens().end());
+    return std::pair(answer, engine->metrics().drafted_tokens_total);
+  };
+  const auto expected = ask(Speculation::Off);
+  ASSERT_EQ(system->num_seen, 0U);
+  EXPECT_EQ(ask(Speculation::Forced), expected);
+  EXPECT_GT(system->num_seen, 0U);
+  system->refuses = false;
+  const auto [answer, drafted] = ask(Speculation::Forced);
+  EXPECT_EQ(answer, expected.first);
+  EXPECT_GT(drafted, 20U);
 }
 
 TEST(GuessMemory, NoDrafterFailsACallOrARequest) {
