@@ -449,7 +449,8 @@ Engine::DraftReport Engine::draft_report(const Generation& generation) const {
 }
 
 std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
-                                                    std::span<const Token> prediction) const {
+                                                    std::span<const Token> prediction,
+                                                    uint64_t prompt_size) {
   const Speculation mode = options_.speculation;
   // A device with a queue begins steps before tokens are known, which saves more than guesses.
   const bool has_queue = steps_.overlap();
@@ -460,9 +461,20 @@ std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
     speculator->add(make_drafter());
     return speculator;
   }
-  if (!prediction.empty()) speculator->add(std::make_shared<PredictionDrafter>(prediction));
+  if (!prediction.empty()) {
+    speculator->add(
+        std::make_shared<PredictionDrafter>(share_prediction(prediction), prompt_size));
+  }
   speculator->add(std::make_shared<TextDrafter>(context));
   return speculator;
+}
+
+std::shared_ptr<const Prediction> Engine::share_prediction(std::span<const Token> tokens) {
+  std::shared_ptr<const Prediction> shared = Lock(state_)->latest_prediction.lock();
+  if (shared != nullptr && std::ranges::equal(shared->tokens(), tokens)) return shared;
+  shared = std::make_shared<const Prediction>(tokens);
+  Lock(state_)->latest_prediction = shared;
+  return shared;
 }
 
 void Engine::set_drafters(DrafterFactory make_drafter) {

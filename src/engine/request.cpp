@@ -69,6 +69,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   text.reserve(reserved * kReservedText);
   logprobs.reserve(reserved);
   options.logprobs = {};  // its tokens belong to the caller
+  options.prediction = {};
   options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
   sampler.set_token_limit(options.ends.tokens_left);
   loop = &decoding;

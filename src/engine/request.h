@@ -101,7 +101,8 @@ struct GenerationOptions {
   double weight = 1;  ///< share of the client
   EndRules ends;      ///< except min_tokens, which the sampler has
   DrawnLogprobs::Wanted logprobs;
-  std::vector<Token> prediction;  ///< the likely answer: a source of guesses, without effect on it
+  /// The likely answer: a source of guesses, without effect on it. Read by submit() only.
+  std::span<const Token> prediction{};
   /// Called by a thread inside the engine for a token or the end; must not call the engine.
   void (*notify)(void* user) noexcept = nullptr;
   void* user = nullptr;

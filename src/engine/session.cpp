@@ -427,7 +427,11 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   settle_seed(generation->sampler);
   generation->seed = *latest_seed_;
   try {
-    generation->speculate(engine_->make_speculator(context(), options.prediction));
+    // An answer holds no more than that.
+    const size_t most = std::min<uint64_t>(options.prediction.size(),
+                                           generation->options.ends.tokens_left);
+    generation->speculate(engine_->make_speculator(context(), options.prediction.first(most),
+                                                   sequence_.size()));
   } catch (...) {
     // Answers without guesses.
   }

@@ -173,7 +173,7 @@ TEST(TextDrafter, FollowsATextThatIsCut) {
 
 TEST(PredictionDrafter, FollowsThePredictionAndComesBackToIt) {
   const std::vector<Token> predicted{11, 12, 13, 14, 15, 16, 17, 18};
-  PredictionDrafter drafter(predicted);
+  PredictionDrafter drafter(std::make_shared<const Prediction>(predicted), 2);
   std::vector<Token> text{1, 2};
   EXPECT_EQ(proposal(drafter, text, 3), (std::vector<Token>{11, 12, 13}));
   text.insert(text.end(), {11, 12});

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/text_drafter.h"
 #include "tests/base/faulty_system.h"
 #include "tests/engine/answers.h"
 #include "tests/engine/delayed_model.h"
@@ -530,6 +531,60 @@ TEST(GuessMemory, KeepsTheCheckpointsOfNoSpeculation) {
           << architecture << ", wrong guesses, shares " << shares;
     }
   }
+}
+
+// ---- Predicted answers --------------------------------------------------------------------------
+
+std::vector<Token> proposed(Drafter& drafter, std::span<const Token> text) {
+  std::vector<Token> tokens(Drafter::kMostGuesses);
+  std::vector<float> claims(Drafter::kMostGuesses);
+  tokens.resize(drafter.propose(text, tokens, claims));
+  return tokens;
+}
+
+TEST(Predictions, GoOnInStepFromTheFirstTokenOfTheAnswer) {
+  const std::vector<Token> predicted = {10, 11, 12, 13, 14, 15};
+  const auto drafter = [&] {
+    return PredictionDrafter(std::make_shared<const Prediction>(predicted), 3);
+  };
+  using Tokens = std::vector<Token>;
+  PredictionDrafter before = drafter();
+  EXPECT_EQ(proposed(before, Tokens{1, 2, 3}), predicted);
+  EXPECT_EQ(proposed(before, Tokens{1, 2, 3, 10}), (Tokens{11, 12, 13, 14, 15}));
+  PredictionDrafter first = drafter();  // asked first when a token is drawn
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10}), (Tokens{11, 12, 13, 14, 15}));
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11, 12}), (Tokens{13, 14, 15}));
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11}), Tokens({12, 13, 14, 15})) << "cut back";
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11, 9}), Tokens());
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11, 9, 12, 13}), (Tokens{14, 15})) << "again";
+  PredictionDrafter other = drafter();
+  EXPECT_EQ(proposed(other, Tokens{1, 2, 3, 4}), Tokens());
+  EXPECT_EQ(proposed(other, Tokens{1, 2, 3, 4, 10}), Tokens());
+  EXPECT_EQ(proposed(other, Tokens{1, 2, 3, 4, 10, 11}), (Tokens{12, 13, 14, 15}));
+}
+
+TEST(Predictions, AreSharedAndNoLongerThanTheAnswer) {
+  const auto model = load_with_slice({});
+  const auto engine = Engine::create(model, with(Speculation::Forced));
+  const auto prompt = make_tokens(30, 2, 200);
+  const auto ask = [&](uint64_t count, std::span<const Token> prediction) {
+    Session session(engine, SessionOptions{256});
+    session.append(prompt);
+    GenerationOptions options = limits(count);
+    options.prediction = prediction;
+    const auto generation = session.submit(greedy_sampler(), options);
+    EXPECT_TRUE(generation->options.prediction.empty()) << "the caller's memory";
+    const WholeAnswer answer = whole_answer(*engine, *generation);
+    return std::pair(answer.tokens, engine->draft_report(*generation).predicted);
+  };
+  std::vector<Token> prediction = ask(40, {}).first;
+  prediction.resize(1'000'000, 5);
+  const auto [tokens, predicted] = ask(40, prediction);
+  EXPECT_TRUE(std::equal(tokens.begin(), tokens.end(), prediction.begin()));
+  EXPECT_EQ(predicted, 36U) << "all but the prompt's token and the last one of three steps";
+  const auto shared = engine->share_prediction(prediction);
+  EXPECT_EQ(engine->share_prediction(prediction), shared);
+  EXPECT_NE(engine->share_prediction(std::span(prediction).first(40)), shared);
 }
 
 // ---- What is computed ---------------------------------------------------------------------------
