@@ -101,7 +101,7 @@ void Generation::propose(WorkWatch* watch) noexcept {
     // The row of the last guess draws a token, too.
     const uint64_t most =
         std::min<uint64_t>(options.ends.tokens_left, sequence->context() - sequence->size());
-    speculator->propose(sequence->tokens(), sampler.forced_ahead(watch),
+    speculator->propose(sequence->tokens(), loop->forced_ahead(watch),
                         most - std::min<uint64_t>(most, 1));
   } catch (...) {
     speculator->forget();

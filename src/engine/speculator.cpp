@@ -18,10 +18,11 @@ Speculator::Truth& Speculator::truth_of(DraftSource source, float claim) {
 }
 
 float Speculator::corrected(DraftSource source, float claim) {
-  if (source == DraftSource::Grammar) return 1;
   // A first claim counts little, so that a useless drafter costs a few rows; being right costs
-  // nothing, since guesses are checked without being computed. A predicted answer is trusted.
-  const float trust = source == DraftSource::Prediction ? 1.0F : 0.1F;
+  // nothing, since guesses are checked without being computed. A predicted answer is trusted, and
+  // so is a grammar, whose tokens a banned text may forbid.
+  const bool is_trusted = source == DraftSource::Prediction || source == DraftSource::Grammar;
+  const float trust = is_trusted ? 1.0F : 0.1F;
   const Truth& truth = truth_of(source, claim);
   return (truth.hits + trust * claim) / (truth.tries + 1);
 }

@@ -615,6 +615,25 @@ TEST(GuessControl, AUselessDrafterCostsFewRows) {
   EXPECT_LE(rows, 230U + 12U);
 }
 
+TEST(GuessControl, AGrammarGuessesNoBiasedOrForbiddenToken) {
+  const auto model = load_with_slice({});
+  grammar::MaskCache masks(model->tokenizer());
+  Sampler sampler;
+  sampler.set_grammar(std::make_unique<GrammarMatcher>(
+      masks.of(Grammar::compile(GrammarKind::Regex, "abcdefghij[0-9]"))));
+  const auto ahead = [&](std::span<const Token> forbidden) {
+    const std::span<const Token> last_first = sampler.forced_ahead(forbidden);
+    return std::vector<Token>(last_first.rbegin(), last_first.rend());
+  };
+  const std::vector<Token> all = ahead({});
+  ASSERT_GT(all.size(), 3U);
+  EXPECT_EQ(ahead(std::span(all).subspan(3, 1)), std::vector<Token>(all.begin(), all.begin() + 3));
+  EXPECT_TRUE(ahead(std::span(all).first(1)).empty());
+  sampler.set_logit_bias(all[2], 1.0F);
+  EXPECT_EQ(ahead({}), std::vector<Token>(all.begin(), all.begin() + 2));
+  EXPECT_EQ(sampler.forced(), all[0]) << "draws are as they were";
+}
+
 TEST(GuessControl, ForcedGuessesSaveSteps) {
   const std::vector<Way>& all = ways();
   const auto model = load_with_slice({});
