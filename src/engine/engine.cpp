@@ -881,7 +881,8 @@ void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goe
 void Engine::commit(State& state, Request& request, const Slice& slice) {
   Sequence& sequence = *request.sequence;
   const auto num_guesses = static_cast<uint32_t>(slice.guesses.size());
-  request.decode_tokens = 1;
+  // The rest of tokens that come again is a decode, too.
+  if (slice.completes) request.decode_tokens = 1;
   request.num_guessed = num_guesses;
   if (num_guesses == 0) return sequence.commit(slice.num_tokens, slice.text_size);
   ++state.metrics.drafts_total;
