@@ -852,10 +852,11 @@ void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goe
   }
   commit(state, request, slice);
   try {
-    state.memory.share_blocks(request);
-    if (!slice.completes) return;
+    // First, since a refused share ends the request.
     Generation* const generation = request.generation;
     const bool any = generation != nullptr && hand_out_settled(state, *generation);
+    state.memory.share_blocks(request);
+    if (!slice.completes) return;
     if (slice.draw_failure) return end_now(turn, state, request, std::move(slice.draw_failure));
     // A following step with another token is discarded.
     if (!is_as_drawn) steps_.let_go_of(turn, request);
@@ -973,6 +974,15 @@ void Engine::end_now(const Turn& turn, State& state, Request& request,
   end(state, request, std::move(failure));
 }
 
+/// Drops tokens that were settled and not handed out.
+void Engine::drop_settled(Generation& generation) noexcept {
+  Sequence& sequence = *generation.sequence;
+  const uint64_t handed_out = generation.reuse.prompt_tokens + generation.tokens.size();
+  if (sequence.size() > handed_out) sequence.truncate(handed_out);
+  generation.settled.clear();
+  generation.settled_text.clear();
+}
+
 /// Requires that no step under way has the request.
 void Engine::end(State& state, Request& request, std::exception_ptr failure) noexcept {
   state.scheduler.remove(request);
@@ -985,6 +995,7 @@ void Engine::end(State& state, Request& request, std::exception_ptr failure) noe
     request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
     request.loop->drop_held();
   }
+  if (request.generation != nullptr) drop_settled(*request.generation);
   if (request.idle != nullptr) state.memory.idle().add(*request.idle);
   if (request.control != nullptr) request.control->wake.post();
   if (request.generation == nullptr) return;

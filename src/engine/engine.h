@@ -311,6 +311,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept;
   void add_to_step(const Turn& turn, State& state, Step& step, const Pick& pick,
                    uint32_t num_guesses) noexcept;
+  static void drop_settled(Generation& generation) noexcept;
   void choose_guesses(const Turn& turn, State& state, PickMemory& memory, Step& step,
                       std::span<const Pick> picks);
   void end_one(State& state, std::exception_ptr failure) noexcept;
