@@ -312,6 +312,14 @@ void Engine::tell_later(State& state, const std::shared_ptr<Generation>& generat
 
 void Engine::tell_hosts(Lock& lock) {
   State& state = *lock;
+  // A drafter of the host may take long to end.
+  while (state.first_spent != nullptr) {
+    std::unique_ptr<Speculator> spent = std::move(state.first_spent);
+    state.first_spent = std::move(spent->next_spent);
+    lock.unlock();
+    spent.reset();
+    lock.lock();
+  }
   while (state.first_to_tell != nullptr) {
     const std::shared_ptr<Generation> generation = std::move(state.first_to_tell);
     state.first_to_tell = std::move(generation->next_to_tell);
@@ -1000,6 +1008,10 @@ void Engine::end(State& state, Request& request, std::exception_ptr failure) noe
   if (request.control != nullptr) request.control->wake.post();
   if (request.generation == nullptr) return;
   Generation& generation = *request.generation;
+  if (generation.speculator != nullptr) {
+    generation.speculator->next_spent = std::move(state.first_spent);
+    state.first_spent = std::move(generation.speculator);
+  }
   const std::shared_ptr<Generation> self = std::move(generation.self);
   state.metrics.whole_request.add(system_.now_ns() - generation.submitted_ns);
   uint64_t* counter = &state.metrics.finished_total;

@@ -257,6 +257,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     Posted posted;
     uint64_t num_posted = 0;
     std::shared_ptr<Generation> first_to_tell;
+    std::unique_ptr<Speculator> first_spent;  // of ended requests, freed without the lock
   };
   using Lock = Guarded<State>::Lock;
   /// Ends a step that outlasts the time of its driver.

@@ -428,10 +428,10 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   generation->seed = *latest_seed_;
   try {
     // An answer holds no more than that.
-    const size_t most = std::min<uint64_t>(options.prediction.size(),
-                                           generation->options.ends.tokens_left);
-    generation->speculate(engine_->make_speculator(context(), options.prediction.first(most),
-                                                   sequence_.size()));
+    const size_t most =
+        std::min<uint64_t>(options.prediction.size(), generation->options.ends.tokens_left);
+    generation->speculate(
+        engine_->make_speculator(context(), options.prediction.first(most), sequence_.size()));
   } catch (...) {
     // Answers without guesses.
   }

@@ -38,6 +38,7 @@ class Speculator {
   [[nodiscard]] std::span<const DraftSource> sources() const {
     return std::span(sources_).first(num_guesses_);
   }
+  std::unique_ptr<Speculator> next_spent;  ///< link of the engine's list
 
  private:
   static constexpr uint32_t kMost = Drafter::kMostGuesses;

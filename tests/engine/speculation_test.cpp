@@ -408,8 +408,7 @@ TEST(GuessMemory, RefusedForRowsOfASessionLeavesItWithoutGuesses) {
     system->refuses = refuses;
     system->num_seen = 0;
     const auto engine = Engine::create(model, with(Speculation::Forced));
-    engine->set_drafters(
-        [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
     EXPECT_EQ(answer_of_calls(engine), expected);
     EXPECT_TRUE(refuses ? system->num_seen == 1 : system->num_seen > 1) << system->num_seen;
     EXPECT_EQ(engine->metrics().drafted_tokens_total > 0, !refuses);
@@ -429,8 +428,7 @@ TEST(GuessMemory, RefusedForRowsOfAStepLeavesItWithoutGuesses) {
   auto texts = std::make_shared<Texts>();
   const auto ask = [&](Speculation speculation) {
     const auto engine = Engine::create(model, with(speculation));
-    engine->set_drafters(
-        [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
     Session session(engine, SessionOptions{256});
     session.append(make_tokens(30, 2, 200));
     const WholeAnswer answer = whole_answer(*engine, *session.submit(greedy_sampler(), limits(40)));
@@ -468,8 +466,7 @@ TEST(GuessMemory, BlocksThatClaimedGuessesFilledAreReused) {
   const auto model = load_with_slice({});
   const auto talk_twice = [&](Speculation speculation, std::shared_ptr<Texts> texts) {
     const auto engine = Engine::create(model, with(speculation));
-    engine->set_drafters(
-        [&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
     Session session(engine, SessionOptions{256});
     session.append(make_tokens(30, 2, 200));
     (void)generate(session, 120);
@@ -484,6 +481,22 @@ TEST(GuessMemory, BlocksThatClaimedGuessesFilledAreReused) {
   const uint64_t expected = talk_twice(Speculation::Off, texts);
   EXPECT_LT(expected, 100U);
   EXPECT_EQ(talk_twice(Speculation::Forced, texts), expected);
+}
+
+TEST(GuessMemory, OfARequestIsFreedAtItsEnd) {
+  const auto engine = Engine::create(load_with_slice({}), with(Speculation::Forced));
+  std::weak_ptr<Drafter> drafter;
+  engine->set_drafters([&] {
+    auto made = std::make_shared<KnowingDrafter>(Temper::Perfect, std::make_shared<Texts>());
+    drafter = made;
+    return made;
+  });
+  Session session(engine, SessionOptions{256});
+  session.append(make_tokens(30, 2, 200));
+  const auto generation = session.submit(greedy_sampler(), limits(4));
+  EXPECT_FALSE(drafter.expired());
+  EXPECT_EQ(whole_answer(*engine, *generation).tokens.size(), 4U);
+  EXPECT_TRUE(drafter.expired());
 }
 
 TEST(GuessMemory, EvictsAndPreemptsNothing) {
