@@ -470,8 +470,7 @@ std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
     return speculator;
   }
   if (!prediction.empty()) {
-    speculator->add(
-        std::make_shared<PredictionDrafter>(share_prediction(prediction), prompt_size));
+    speculator->add(std::make_shared<PredictionDrafter>(share_prediction(prediction), prompt_size));
   }
   speculator->add(std::make_shared<TextDrafter>(context));
   return speculator;
