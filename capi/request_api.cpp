@@ -34,8 +34,7 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   options.ends.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
   options.logprobs = {(given.flags & TENON_LOGPROBS) != 0, given.num_top,
                       array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens")};
-  const auto prediction = array_in(given.prediction, given.num_prediction, "prediction");
-  options.prediction.assign(prediction.begin(), prediction.end());
+  options.prediction = array_in(given.prediction, given.num_prediction, "prediction");
   return options;
 }
 

@@ -35,9 +35,9 @@ struct Submission {
   std::optional<int32_t> priority{};  ///< higher runs first
   std::optional<std::string_view> client{};
   double weight = 0;
-  std::span<const Token> prediction{};  ///< the likely answer: changes the speed, nothing else
   tenon_notify_callback notify = nullptr;
   void* user = nullptr;
+  std::span<const Token> prediction{};  ///< the likely answer: changes the speed, nothing else
 };
 
 /// A running generation. Move-only; one thread at a time, except cancel(), from any. The destructor

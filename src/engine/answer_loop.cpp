@@ -40,9 +40,16 @@ uint64_t AnswerLoop::room(const Sequence& sequence) const {
                             sequence.context() - before);
 }
 
+std::span<const Token> AnswerLoop::forbidden() {
+  return bans() ? held_.forbidden(answer_, *rules_) : answer_.forbidden(*rules_);
+}
+
+std::span<const Token> AnswerLoop::forced_ahead(WorkWatch* watch) {
+  return sampler_->forced_ahead(forbidden(), watch);
+}
+
 bool AnswerLoop::force(const Sequence& sequence, WorkWatch* watch) {
-  const auto forced = sampler_->forced(
-      bans() ? held_.forbidden(answer_, *rules_) : answer_.forbidden(*rules_), watch);
+  const auto forced = sampler_->forced(forbidden(), watch);
   if (!forced) return false;
   token_ = *forced;
   was_drawn_ = false;

@@ -52,6 +52,8 @@ class AnswerLoop {
 
   /// Takes the next token if a grammar leaves no choice. Returns false if it must be drawn.
   bool force(const Sequence& sequence, WorkWatch* watch);
+  /// Tokens that force() would take one after another (Sampler::forced_ahead), the next one last.
+  [[nodiscard]] std::span<const Token> forced_ahead(WorkWatch* watch);
   /// Draws from the logits [vocab] after the sequence and leaves the sequence unchanged. Throws
   /// State "non-finite logits" and the errors of the sampler and the watch; the round is unchanged
   /// then.
@@ -118,6 +120,7 @@ class AnswerLoop {
 
  private:
   [[nodiscard]] bool bans() const { return rules_->banned != nullptr; }
+  [[nodiscard]] std::span<const Token> forbidden();
   [[nodiscard]] uint64_t room(const Sequence& sequence) const;
   void take(Token token);
   void take_back() noexcept;

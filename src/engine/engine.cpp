@@ -312,6 +312,14 @@ void Engine::tell_later(State& state, const std::shared_ptr<Generation>& generat
 
 void Engine::tell_hosts(Lock& lock) {
   State& state = *lock;
+  // A drafter of the host may take long to end.
+  while (state.first_spent != nullptr) {
+    std::unique_ptr<Speculator> spent = std::move(state.first_spent);
+    state.first_spent = std::move(spent->next_spent);
+    lock.unlock();
+    spent.reset();
+    lock.lock();
+  }
   while (state.first_to_tell != nullptr) {
     const std::shared_ptr<Generation> generation = std::move(state.first_to_tell);
     state.first_to_tell = std::move(generation->next_to_tell);
@@ -449,7 +457,8 @@ Engine::DraftReport Engine::draft_report(const Generation& generation) const {
 }
 
 std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
-                                                    std::span<const Token> prediction) const {
+                                                    std::span<const Token> prediction,
+                                                    uint64_t prompt_size) {
   const Speculation mode = options_.speculation;
   // A device with a queue begins steps before tokens are known, which saves more than guesses.
   const bool has_queue = steps_.overlap();
@@ -460,9 +469,19 @@ std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
     speculator->add(make_drafter());
     return speculator;
   }
-  if (!prediction.empty()) speculator->add(std::make_shared<PredictionDrafter>(prediction));
+  if (!prediction.empty()) {
+    speculator->add(std::make_shared<PredictionDrafter>(share_prediction(prediction), prompt_size));
+  }
   speculator->add(std::make_shared<TextDrafter>(context));
   return speculator;
+}
+
+std::shared_ptr<const Prediction> Engine::share_prediction(std::span<const Token> tokens) {
+  std::shared_ptr<const Prediction> shared = Lock(state_)->latest_prediction.lock();
+  if (shared != nullptr && std::ranges::equal(shared->tokens(), tokens)) return shared;
+  shared = std::make_shared<const Prediction>(tokens);
+  Lock(state_)->latest_prediction = shared;
+  return shared;
 }
 
 void Engine::set_drafters(DrafterFactory make_drafter) {
@@ -620,16 +639,18 @@ const Speculator* Engine::speculator_of(const Request& request) {
 
 /// Sets the number of guesses of each pick: in the order of their worth, while they pay and free
 /// memory has room.
-void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, const Step& step,
+void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, Step& step,
                             std::span<const Pick> picks) {
   state.num_guesses.assign(picks.size(), 0);
   state.guesses.clear();
   state.guess_values.clear();
   GuessPricer::Beside beside;
   uint32_t num_tokens = 0;
+  uint32_t num_rows = 0;
   for (uint32_t i = 0; i < picks.size(); ++i) {
     const auto& request = static_cast<const Request&>(*picks[i].work);
     num_tokens += picks[i].num_tokens;
+    num_rows += request.num_outputs(picks[i].num_tokens);
     (request.is_decode() ? beside.decodes : beside.prompt_tokens) += picks[i].num_tokens;
     const std::span<const Token> guesses = guesses_of(request);
     if (guesses.empty()) continue;
@@ -662,11 +683,16 @@ void Engine::choose_guesses(const Turn& turn, State& state, PickMemory& memory, 
   }
   uint32_t room = std::min(state.step_limit, step.max_tokens());
   room -= std::min(room, num_tokens);
+  uint32_t num_wanted = 0;
+  for (const uint32_t count : state.num_guesses) num_wanted += std::min(count, room);
+  num_wanted = std::min(num_wanted, room);
+  // Their rows may be refused memory: the step is computed without guesses then.
+  if (num_wanted > 0 && !step.make_rows(num_rows + num_wanted)) room = 0;
   for (size_t i = 0; i < picks.size(); ++i) {
     if (state.num_guesses[i] == 0) continue;
     auto& request = static_cast<Request&>(*picks[i].work);
     const uint32_t wanted = std::min(state.num_guesses[i], room);
-    uint32_t count = request.sequence->slice_limit(1 + wanted) - 1;
+    uint32_t count = request.sequence->guess_limit(1 + wanted) - 1;
     while (count > 0 && !memory.reserve_guesses(request, 1, count)) {
       count = request.failure ? 0 : count / 2;
     }
@@ -831,13 +857,13 @@ void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goe
     if (slice.failure) return end(state, request, std::move(slice.failure));
     return end_if_stopped(state, request);  // or it runs again
   }
-  const uint64_t before = request.sequence->cached();
   commit(state, request, slice);
   try {
-    state.memory.share_blocks(request, before);
-    if (!slice.completes) return;
+    // First, since a refused share ends the request.
     Generation* const generation = request.generation;
     const bool any = generation != nullptr && hand_out_settled(state, *generation);
+    state.memory.share_blocks(request);
+    if (!slice.completes) return;
     if (slice.draw_failure) return end_now(turn, state, request, std::move(slice.draw_failure));
     // A following step with another token is discarded.
     if (!is_as_drawn) steps_.let_go_of(turn, request);
@@ -863,9 +889,10 @@ void Engine::settle_slice(const Turn& turn, State& state, Slice& slice, bool goe
 void Engine::commit(State& state, Request& request, const Slice& slice) {
   Sequence& sequence = *request.sequence;
   const auto num_guesses = static_cast<uint32_t>(slice.guesses.size());
-  request.decode_tokens = 1;
+  // The rest of tokens that come again is a decode, too.
+  if (slice.completes) request.decode_tokens = 1;
   request.num_guessed = num_guesses;
-  if (num_guesses == 0) return sequence.commit(slice.num_tokens);
+  if (num_guesses == 0) return sequence.commit(slice.num_tokens, slice.text_size);
   ++state.metrics.drafts_total;
   state.metrics.drafted_tokens_total += num_guesses;
   if (request.generation == nullptr) return sequence.commit_ahead(slice.guesses);
@@ -875,7 +902,8 @@ void Engine::commit(State& state, Request& request, const Slice& slice) {
   for (size_t i = 0; i < kDraftSources; ++i) generation.accepted_by[i] += slice.right_by[i];
   state.metrics.accepted_tokens_total += slice.num_right;
   Scheduler::charge_more(request, slice.num_right);
-  sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right);
+  sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right,
+                          slice.text_size);
   // Tokens whose state was dropped come again as one slice.
   if (!sequence.can_go_back())
     request.decode_tokens = std::max<uint64_t>(sequence.num_pending(), 1);
@@ -953,6 +981,15 @@ void Engine::end_now(const Turn& turn, State& state, Request& request,
   end(state, request, std::move(failure));
 }
 
+/// Drops tokens that were settled and not handed out.
+void Engine::drop_settled(Generation& generation) noexcept {
+  Sequence& sequence = *generation.sequence;
+  const uint64_t handed_out = generation.reuse.prompt_tokens + generation.tokens.size();
+  if (sequence.size() > handed_out) sequence.truncate(handed_out);
+  generation.settled.clear();
+  generation.settled_text.clear();
+}
+
 /// Requires that no step under way has the request.
 void Engine::end(State& state, Request& request, std::exception_ptr failure) noexcept {
   state.scheduler.remove(request);
@@ -965,10 +1002,15 @@ void Engine::end(State& state, Request& request, std::exception_ptr failure) noe
     request.sequence->truncate(std::min(request.sequence->size(), request.loop->held_begin()));
     request.loop->drop_held();
   }
+  if (request.generation != nullptr) drop_settled(*request.generation);
   if (request.idle != nullptr) state.memory.idle().add(*request.idle);
   if (request.control != nullptr) request.control->wake.post();
   if (request.generation == nullptr) return;
   Generation& generation = *request.generation;
+  if (generation.speculator != nullptr) {
+    generation.speculator->next_spent = std::move(state.first_spent);
+    state.first_spent = std::move(generation.speculator);
+  }
   const std::shared_ptr<Generation> self = std::move(generation.self);
   state.metrics.whole_request.add(system_.now_ns() - generation.submitted_ns);
   uint64_t* counter = &state.metrics.finished_total;

@@ -31,6 +31,8 @@
 
 namespace tenon {
 
+class Prediction;
+
 /// Asks to compute tokens [begin, end) of a sequence, and any pending tokens before them.
 struct BatchItem {
   Sequence* sequence = nullptr;
@@ -160,10 +162,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   };
   [[nodiscard]] DraftReport draft_report(const Generation& generation) const;
   /// Makes the guesses of one text; null without speculation.
-  ///   context     most tokens of the text
-  ///   prediction  the likely answer; may be empty
-  [[nodiscard]] std::unique_ptr<Speculator> make_speculator(
-      uint32_t context, std::span<const Token> prediction) const;
+  ///   context      most tokens of the text
+  ///   prediction   the likely answer; may be empty
+  ///   prompt_size  tokens of the text before the answer
+  [[nodiscard]] std::unique_ptr<Speculator> make_speculator(uint32_t context,
+                                                            std::span<const Token> prediction = {},
+                                                            uint64_t prompt_size = 0);
+  /// A predicted answer of one request or more. Requests that predict the same as the one before,
+  /// like the choices of an answer, share it while one of them lives.
+  [[nodiscard]] std::shared_ptr<const Prediction> share_prediction(std::span<const Token> tokens);
   /// Replaces the built-in drafters of texts that begin from now on.
   void set_drafters(DrafterFactory make_drafter);
 
@@ -236,6 +243,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
       uint32_t pick = 0;   ///< index
       uint32_t index = 0;  ///< among the guesses of its request
     };
+    std::weak_ptr<const Prediction> latest_prediction;
     std::vector<Guess> guesses;         // scratch
     std::vector<float> guess_values;    // scratch
     std::vector<uint32_t> num_guesses;  // [picks] scratch
@@ -249,6 +257,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     Posted posted;
     uint64_t num_posted = 0;
     std::shared_ptr<Generation> first_to_tell;
+    std::unique_ptr<Speculator> first_spent;  // of ended requests, freed without the lock
   };
   using Lock = Guarded<State>::Lock;
   /// Ends a step that outlasts the time of its driver.
@@ -303,7 +312,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept;
   void add_to_step(const Turn& turn, State& state, Step& step, const Pick& pick,
                    uint32_t num_guesses) noexcept;
-  void choose_guesses(const Turn& turn, State& state, PickMemory& memory, const Step& step,
+  static void drop_settled(Generation& generation) noexcept;
+  void choose_guesses(const Turn& turn, State& state, PickMemory& memory, Step& step,
                       std::span<const Pick> picks);
   void end_one(State& state, std::exception_ptr failure) noexcept;
   void begin_step_ahead(const Turn& turn) noexcept;

@@ -69,6 +69,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
   text.reserve(reserved * kReservedText);
   logprobs.reserve(reserved);
   options.logprobs = {};  // its tokens belong to the caller
+  options.prediction = {};
   options.ends.min_tokens = static_cast<uint64_t>(sampler.values().integer("min_tokens"));
   sampler.set_token_limit(options.ends.tokens_left);
   loop = &decoding;
@@ -76,6 +77,7 @@ Generation::Generation(Sequence& of_session, AnswerText& end_of_text,
 }
 
 void Generation::speculate(std::unique_ptr<Speculator> by) {
+  if (by == nullptr) return;
   settled.reserve(Drafter::kMostGuesses + 1);
   settled_text.reserve((Drafter::kMostGuesses + 1) * kReservedText);
   speculator = std::move(by);
@@ -99,7 +101,7 @@ void Generation::propose(WorkWatch* watch) noexcept {
     // The row of the last guess draws a token, too.
     const uint64_t most =
         std::min<uint64_t>(options.ends.tokens_left, sequence->context() - sequence->size());
-    speculator->propose(sequence->tokens(), sampler.forced_ahead(watch),
+    speculator->propose(sequence->tokens(), loop->forced_ahead(watch),
                         most - std::min<uint64_t>(most, 1));
   } catch (...) {
     speculator->forget();

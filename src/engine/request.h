@@ -101,7 +101,8 @@ struct GenerationOptions {
   double weight = 1;  ///< share of the client
   EndRules ends;      ///< except min_tokens, which the sampler has
   DrawnLogprobs::Wanted logprobs;
-  std::vector<Token> prediction;  ///< the likely answer: a source of guesses, without effect on it
+  /// The likely answer: a source of guesses, without effect on it. Read by submit() only.
+  std::span<const Token> prediction{};
   /// Called by a thread inside the engine for a token or the end; must not call the engine.
   void (*notify)(void* user) noexcept = nullptr;
   void* user = nullptr;
@@ -145,7 +146,7 @@ class Generation : public Request {
   };
   std::vector<Settled> settled;
   std::string settled_text;
-  /// Lets the answer be guessed; call before it is submitted.
+  /// Lets the answer be guessed, unless there is no speculator; call before it is submitted.
   void speculate(std::unique_ptr<Speculator> by);
   /// Settles the round that the loop has drawn, on the drawing thread. Returns false if the answer
   /// ends with it.

@@ -84,11 +84,12 @@ void RequestMemory::explain_reuse(Request& request, std::span<const Hash128> key
   generation->reuse.miss = index_->explain(before, keys[found], tokens, found);
 }
 
-void RequestMemory::share_blocks(Request& request, uint64_t cached_before) {
+void RequestMemory::share_blocks(Request& request) {
   Sequence& sequence = *request.sequence;
   if (index_ == nullptr || sequence.has_foreign()) return;
   const uint32_t block_tokens = index_->block_tokens();
-  const uint64_t first = cached_before / block_tokens;
+  // A session claims guesses without a step: its blocks since then come with the next one's.
+  const uint64_t first = sequence.offered() / block_tokens;
   const uint64_t full = sequence.cached() / block_tokens;
   if (first == full) return;
   const std::span<const Hash128> keys = sequence.keys(*index_, full);
@@ -103,6 +104,7 @@ void RequestMemory::share_blocks(Request& request, uint64_t cached_before) {
                                        {blocks.data(), num_groups});
     // Another request was first with the same text: bits are equal, its block serves both.
     if (!shared.empty()) sequence.adopt_same(i, shared);
+    sequence.set_offered((i + 1) * block_tokens);
   }
 }
 

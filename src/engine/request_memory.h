@@ -28,8 +28,9 @@ class RequestMemory {
   [[nodiscard]] Hash128 root_of(std::string_view salt) const;
   [[nodiscard]] IdleSequences& idle() { return idle_; }
 
-  /// Offers the blocks computed since `cached_before` to the prefix index. Throws std::bad_alloc.
-  void share_blocks(Request& request, uint64_t cached_before);
+  /// Offers the computed blocks that were not offered yet to the prefix index. Throws
+  /// std::bad_alloc; the rest is offered the next time then.
+  void share_blocks(Request& request);
   /// Makes room for needed [groups] blocks, without preempting.
   [[nodiscard]] bool make_room(const Turn& turn, Scheduler& scheduler,
                                std::span<const uint64_t> needed);

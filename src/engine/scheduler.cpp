@@ -330,8 +330,9 @@ void Scheduler::pick_decodes() {
     if (!work->is_decode() || !may_begin(*work)) continue;
     if (work->num_left == 1) {
       try_pick(*work, 1);
-    } else if (work->num_left <= room_) {
-      try_pick(*work, memory_->most_tokens(*work, static_cast<uint32_t>(work->num_left)));
+    } else {
+      const auto num_tokens = static_cast<uint32_t>(std::min<uint64_t>(work->num_left, room_));
+      try_pick(*work, memory_->most_tokens(*work, num_tokens));
     }
   }
 }

@@ -49,6 +49,7 @@ Sequence Sequence::fork() const {
   copy.begun_ = cached_;
   copy.lost_ = lost_;
   copy.foreign_ = foreign_;
+  copy.offered_ = offered_;
   copy.tables_.reserve(tables_.size());
   for (const auto& table : tables_) copy.tables_.push_back(table->fork());
   copy.find_cross_table();
@@ -92,6 +93,7 @@ uint64_t Sequence::snapshot_position() const {
 void Sequence::forget_cached(uint64_t size) noexcept {
   cached_ = resumable(size, 1);
   foreign_ = std::min(foreign_, cached_);
+  offered_ = std::min(offered_, cached_);
   roll_back();
 }
 
@@ -107,7 +109,6 @@ bool Sequence::drop_spare() noexcept {
 }
 
 void Sequence::lose_block() noexcept {
-  if (!ahead_.empty()) return roll_back();
   if (drop_spare()) return;
   lose(cached_ == 0 ? 0 : (cached_ - 1) / block_tokens() * block_tokens());
 }
@@ -130,6 +131,7 @@ void Sequence::swap(Sequence& other) noexcept {
   ahead_.swap(other.ahead_);
   std::swap(lost_, other.lost_);
   std::swap(foreign_, other.foreign_);
+  std::swap(offered_, other.offered_);
   tables_.swap(other.tables_);
   std::swap(cross_, other.cross_);
   source_.swap(other.source_);
@@ -172,16 +174,23 @@ StepSlice Sequence::next_slice(uint32_t num_tokens, uint32_t num_outputs,
           .tables = tables};
 }
 
-void Sequence::commit(uint32_t count) noexcept {
+uint32_t Sequence::guess_limit(uint32_t count) const {
+  const uint32_t limit = slice_limit(count);
+  if (can_go_back()) return limit;
+  const auto in_block = static_cast<uint32_t>(block_tokens() - begun_ % block_tokens());
+  return std::min(limit, in_block);
+}
+
+void Sequence::commit(uint32_t count, uint64_t size) noexcept {
   const uint64_t end = cached_ + count;
   for (const auto& table : tables_) {
-    table->commit(end, table->next_stop(cached_, tokens_.size()) == end);
+    table->commit(end, table->next_stop(cached_, size) == end);
   }
   set_cached(end);
 }
 
-void Sequence::commit_guessed(uint32_t count, uint32_t num_right) noexcept {
-  if (num_right == count || can_go_back()) commit(num_right);
+void Sequence::commit_guessed(uint32_t count, uint32_t num_right, uint64_t size) noexcept {
+  if (num_right == count || can_go_back()) commit(num_right, size);
   roll_back();
 }
 
@@ -191,7 +200,7 @@ bool Sequence::can_go_back() const {
 }
 
 void Sequence::commit_ahead(std::span<const Token> guesses) noexcept {
-  commit(1);
+  commit(1, size());
   if (guesses.size() > ahead_.capacity()) return roll_back();
   ahead_.assign(guesses.begin(), guesses.end());
   begun_ = cached_;
@@ -248,6 +257,7 @@ void Sequence::adopt(const PrefixIndex& index, std::span<const Hash128> keys) {
     }
   }
   set_cached(keys.size() * block_tokens());
+  offered_ = cached_;
 }
 
 void Sequence::adopt_same(uint64_t index, std::span<const uint32_t> blocks) noexcept {

@@ -75,6 +75,9 @@ class Sequence {
   /// Number of tokens, at most `count`, in the next slice from begun() on. A slice ends where a
   /// table keeps a checkpoint.
   [[nodiscard]] uint32_t slice_limit(uint32_t count) const;
+  /// slice_limit() of a slice that ends with guesses. With a state it ends with the block, too, so
+  /// that its tokens, if they come again, stop nowhere.
+  [[nodiscard]] uint32_t guess_limit(uint32_t count) const;
   /// Gives back blocks that neither pending tokens nor steps under way see.
   void trim() noexcept;
   /// Allocates blocks for the next `count` tokens from begun() on. Throws NoMemory; nothing changes
@@ -90,11 +93,12 @@ class Sequence {
   /// Marks the next `count` tokens as being in a step.
   void begin(uint32_t count) noexcept { begun_ += count; }
   /// Marks the first `count` tokens under way as computed.
-  void commit(uint32_t count) noexcept;
+  ///   size  tokens of the text when the slice was begun: they tell where it had to stop
+  void commit(uint32_t count, uint64_t size) noexcept;
   /// Ends a slice of `count` tokens and guesses, of which the first `num_right` continue the text,
   /// and frees what the others computed. A recurrent state holds all tokens of its slice: if a
   /// guess was wrong it is dropped, and the tokens of the slice are pending again.
-  void commit_guessed(uint32_t count, uint32_t num_right) noexcept;
+  void commit_guessed(uint32_t count, uint32_t num_right, uint64_t size) noexcept;
   /// True if the sequence can continue from any of its last positions.
   [[nodiscard]] bool can_go_back() const;
   /// Ends a slice whose first token ends the text, and keeps what was computed for the guesses
@@ -130,6 +134,9 @@ class Sequence {
     foreign_ = size;
   }
   [[nodiscard]] bool has_foreign() const { return foreign_ > 0; }
+  /// Positions whose full blocks the prefix index was offered, at most cached().
+  [[nodiscard]] uint64_t offered() const { return offered_; }
+  void set_offered(uint64_t size) noexcept { offered_ = size; }
 
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
@@ -147,6 +154,7 @@ class Sequence {
   std::vector<Token> ahead_;  // guesses computed at positions from cached_ on
   Lost lost_;
   uint64_t foreign_ = 0;
+  uint64_t offered_ = 0;
   std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]
   CrossTable* cross_ = nullptr;                      // points into tables_; may be null
   std::shared_ptr<const std::vector<Token>> source_;

@@ -182,10 +182,9 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
                    control_.get(),  nullptr,         options_.priority,
                    options_.client, options_.weight, loop,
                    deadline_ns_};
-    if (generated && loop != nullptr) propose();
     uint32_t num_guessed = 0;
-    if (speculator_ != nullptr && generated && loop != nullptr) {
-      item.guesses = speculator_->guesses(end);
+    if (generated && loop != nullptr) item.guesses = propose();
+    if (!item.guesses.empty()) {
       item.guessed_by = speculator_.get();
       item.guess_logits = reinterpret_cast<float*>(ahead_logits_.data());
       item.num_guessed = &num_guessed;
@@ -204,19 +203,18 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
 }
 
 /// Guesses the tokens after the text, as many as the block of its last token holds: an idle session
-/// holds no block for guesses.
-void Session::propose() {
-  if (speculator_ == nullptr) {
-    if (has_tried_to_guess_) return;
-    has_tried_to_guess_ = true;
+/// holds no block for guesses. A session that cannot have what guesses need goes on without them.
+std::span<const Token> Session::propose() {
+  if (has_given_up_guesses_) return {};
+  try {
     // A recurrent state that has read a guess cannot go back while the session waits.
-    if (!sequence_.can_go_back()) return;
-    speculator_ = engine_->make_speculator(context(), {});
-    if (speculator_ == nullptr) return;
-    ahead_logits_ = Buffer(model().options().system,
-                           Drafter::kMostGuesses * vocab() * sizeof(float), "logits of guesses");
-    ahead_.reserve(Drafter::kMostGuesses);
+    if (speculator_ == nullptr && sequence_.can_go_back()) {
+      speculator_ = engine_->make_speculator(context());
+    }
+  } catch (...) {
   }
+  has_given_up_guesses_ = speculator_ == nullptr;
+  if (has_given_up_guesses_) return {};
   const uint64_t block_tokens = sequence_.block_tokens();
   const uint64_t in_block = block_tokens - 1 - (sequence_.size() - 1) % block_tokens;
   const uint64_t room = context() - sequence_.size();
@@ -225,6 +223,21 @@ void Session::propose() {
                          std::min(in_block, room - std::min<uint64_t>(room, 1)));
   } catch (...) {
     speculator_->forget();
+  }
+  const std::span<const Token> guesses = speculator_->guesses(sequence_.size());
+  if (guesses.empty() || ahead_logits_.size() > 0) return guesses;
+  try {
+    std::vector<Token> ahead;
+    ahead.reserve(Drafter::kMostGuesses);
+    Buffer rows(model().options().system, Drafter::kMostGuesses * vocab() * sizeof(float),
+                "logits of guesses");
+    ahead_ = std::move(ahead);
+    ahead_logits_ = std::move(rows);
+    return guesses;
+  } catch (...) {
+    has_given_up_guesses_ = true;
+    speculator_.reset();
+    return {};
   }
 }
 
@@ -413,8 +426,14 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
       std::make_shared<Generation>(sequence_, answer_, control_, sampler, options, vocab());
   settle_seed(generation->sampler);
   generation->seed = *latest_seed_;
-  if (auto speculator = engine_->make_speculator(context(), options.prediction)) {
-    generation->speculate(std::move(speculator));
+  try {
+    // An answer holds no more than that.
+    const size_t most =
+        std::min<uint64_t>(options.prediction.size(), generation->options.ends.tokens_left);
+    generation->speculate(
+        engine_->make_speculator(context(), options.prediction.first(most), sequence_.size()));
+  } catch (...) {
+    // Answers without guesses.
   }
   logits_position_ = kNoLogits;
   forget_ahead();

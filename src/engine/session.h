@@ -168,7 +168,7 @@ class Session {
   [[nodiscard]] uint64_t num_pending();
   [[nodiscard]] bool has_logits() const { return logits_position_ == sequence_.size(); }
   void require_logits(AnswerLoop* loop = nullptr);
-  void propose();
+  std::span<const Token> propose();
   void take_ahead();
   void forget_ahead() noexcept { ahead_.clear(); }
   [[nodiscard]] uint64_t vocab() const { return model().spec().vocab; }
@@ -179,10 +179,10 @@ class Session {
   Buffer logits_;                           // [vocab] f32
   uint64_t logits_position_ = kNoLogits;    // tokens before the logits
   std::unique_ptr<Speculator> speculator_;  // of calls; null before the first decode
+  bool has_given_up_guesses_ = false;       // there is no speculator, or no memory for guesses
   std::vector<Token> ahead_;                // guesses whose rows are in ahead_logits_
   uint64_t ahead_from_ = 0;                 // tokens before ahead_
-  bool has_tried_to_guess_ = false;
-  Buffer ahead_logits_;  // [guesses, vocab] f32, after each guess
+  Buffer ahead_logits_;                     // [guesses, vocab] f32; empty before the first guess
   SessionStats stats_;
   AnswerText answer_;
   std::optional<uint64_t> latest_seed_;

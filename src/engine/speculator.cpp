@@ -4,7 +4,9 @@
 
 namespace tenon {
 
-void Speculator::add(std::shared_ptr<Drafter> drafter) { drafters_.push_back(std::move(drafter)); }
+void Speculator::add(std::shared_ptr<Drafter> drafter) {
+  if (drafter != nullptr) drafters_.push_back(std::move(drafter));
+}
 
 Speculator::Truth& Speculator::truth_of(DraftSource source, float claim) {
   const size_t size = claim < 0.4F    ? 0
@@ -16,10 +18,11 @@ Speculator::Truth& Speculator::truth_of(DraftSource source, float claim) {
 }
 
 float Speculator::corrected(DraftSource source, float claim) {
-  if (source == DraftSource::Grammar) return 1;
   // A first claim counts little, so that a useless drafter costs a few rows; being right costs
-  // nothing, since guesses are checked without being computed. A predicted answer is trusted.
-  const float trust = source == DraftSource::Prediction ? 1.0F : 0.1F;
+  // nothing, since guesses are checked without being computed. A predicted answer is trusted, and
+  // so is a grammar, whose tokens a banned text may forbid.
+  const bool is_trusted = source == DraftSource::Prediction || source == DraftSource::Grammar;
+  const float trust = is_trusted ? 1.0F : 0.1F;
   const Truth& truth = truth_of(source, claim);
   return (truth.hits + trust * claim) / (truth.tries + 1);
 }

@@ -18,7 +18,7 @@ class Speculator {
   ///   vocab  tokens are 0..vocab - 1
   Speculator(Speculation mode, uint64_t vocab) : mode_(mode), vocab_(vocab) {}
 
-  /// Adds a drafter; earlier ones are asked first.
+  /// Adds a drafter, unless null; earlier ones are asked first.
   void add(std::shared_ptr<Drafter> drafter);
   [[nodiscard]] Speculation mode() const { return mode_; }
 
@@ -38,6 +38,7 @@ class Speculator {
   [[nodiscard]] std::span<const DraftSource> sources() const {
     return std::span(sources_).first(num_guesses_);
   }
+  std::unique_ptr<Speculator> next_spent;  ///< link of the engine's list
 
  private:
   static constexpr uint32_t kMost = Drafter::kMostGuesses;

@@ -75,6 +75,7 @@ void Step::add(Request& request, uint32_t num_tokens, std::span<const Token> gue
   Slice slice;
   slice.request = &request;
   slice.past = past;
+  slice.text_size = std::max(request.sequence->size(), past + num_tokens);
   slice.num_tokens = num_tokens;
   slice.guesses = guesses;
   slice.is_decode = num_tokens <= request.decode_tokens;
@@ -145,11 +146,23 @@ float* Step::rows_for(uint32_t num_rows) {
       slices_[0].guesses.empty()) {
     return slices_[0].request->logits_at(slices_[0].past, vocab_);
   }
-  const uint64_t needed = num_rows * vocab_ * sizeof(float);
-  if (logits_.size() < needed) {
-    logits_ = Buffer(model_.options().system, needed, "logits of a batch");
-  }
+  grow_rows(num_rows);
   return reinterpret_cast<float*>(logits_.data());
+}
+
+void Step::grow_rows(uint32_t num_rows) {
+  const uint64_t needed = num_rows * vocab_ * sizeof(float);
+  if (logits_.size() >= needed) return;
+  logits_ = Buffer(model_.options().system, needed, "logits of a batch");
+}
+
+bool Step::make_rows(uint32_t num_rows) noexcept {
+  try {
+    grow_rows(num_rows);
+    return true;
+  } catch (...) {
+    return false;
+  }
 }
 
 /// Fills blocks of new or lost sources before the step reads them.

@@ -21,6 +21,7 @@ namespace tenon {
 struct Slice {
   Request* request = nullptr;  ///< null after the request left the running step
   uint64_t past = 0;           ///< positions before the slice
+  uint64_t text_size = 0;      ///< tokens of the text, with the one that the step before draws
   uint32_t num_tokens = 0;     ///< without guesses
   /// Guessed tokens after the last one, [num_guesses]; their rows follow its row.
   std::span<const Token> guesses{};
@@ -66,6 +67,9 @@ class Step {
   ///   guesses  tokens after the text, prepared like the others; must outlive the step
   void add(Request& request, uint32_t num_tokens, std::span<const Token> guesses = {});
 
+  /// Makes room for the logits of `num_rows` rows. Returns false if memory for them is refused.
+  [[nodiscard]] bool make_rows(uint32_t num_rows) noexcept;
+
   /// Submits the step to the device.
   ///   after  ticket of the step before, if that is under way
   void start(uint64_t after) noexcept;
@@ -108,6 +112,7 @@ class Step {
   void note_failure() noexcept;
   void encode_sources();
   [[nodiscard]] bool binds_logits() const;
+  void grow_rows(uint32_t num_rows);
   [[nodiscard]] float* rows_for(uint32_t num_rows);
   void plan_draws();
   void plan_draw(Slice& slice);

@@ -1,6 +1,7 @@
 #include "engine/text_drafter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tenon {
 namespace {
@@ -93,33 +94,36 @@ size_t TextDrafter::propose(std::span<const Token> text, std::span<Token> tokens
   return all;
 }
 
-PredictionDrafter::PredictionDrafter(std::span<const Token> prediction)
-    : prediction_(prediction.begin(), prediction.end()), index_(prediction.size()) {
-  index_.follow(prediction_);
-}
+PredictionDrafter::PredictionDrafter(std::shared_ptr<const Prediction> prediction,
+                                     size_t prompt_size)
+    : prediction_(std::move(prediction)), prompt_size_(prompt_size), text_size_(prompt_size) {}
 
 size_t PredictionDrafter::propose(std::span<const Token> text, std::span<Token> tokens,
                                   std::span<float> probabilities) {
-  // The answer begins as predicted, and goes on in step while its tokens are those predicted.
-  if (text_size_ == 0) {
-    next_ = 0;
-    text_size_ = text.size();
-    return copy_match(prediction_, {0, prediction_.empty() ? 0U : 4U}, tokens, probabilities);
+  const std::span<const Token> predicted = prediction_->tokens();
+  if (text.size() < text_size_) {
+    text_size_ = std::max(text.size(), prompt_size_);
+    next_ = predicted.size();
   }
-  if (text.size() < text_size_) return text_size_ = 0;
+  if (text.size() < prompt_size_) return 0;
+  // The answer begins as predicted, and goes on in step while its tokens are those predicted.
+  if (text.size() == prompt_size_) {
+    next_ = 0;
+    return copy_match(predicted, {0, predicted.empty() ? 0U : 4U}, tokens, probabilities);
+  }
   uint32_t in_step = 0;
   for (; text_size_ < text.size(); ++text_size_) {
-    const bool is_next = next_ < prediction_.size() && prediction_[next_] == text[text_size_];
+    const bool is_next = next_ < predicted.size() && predicted[next_] == text[text_size_];
     in_step = is_next ? in_step + 1 : 0;
-    next_ = is_next ? next_ + 1 : prediction_.size();
+    next_ = is_next ? next_ + 1 : predicted.size();
   }
-  if (next_ < prediction_.size()) {
-    return copy_match(prediction_, {next_, 8 + in_step}, tokens, probabilities);
+  if (next_ < predicted.size()) {
+    return copy_match(predicted, {next_, 8 + in_step}, tokens, probabilities);
   }
-  const PairIndex::Match match = index_.find(text, prediction_, false);
+  const PairIndex::Match match = prediction_->find(text);
   if (match.length == 0) return 0;
   next_ = match.end;
-  return copy_match(prediction_, match, tokens, probabilities);
+  return copy_match(predicted, match, tokens, probabilities);
 }
 
 }  // namespace tenon

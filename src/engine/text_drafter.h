@@ -65,19 +65,38 @@ class TextDrafter final : public Drafter {
   PairIndex index_;
 };
 
-/// Repetitions of a predicted answer (OpenAI's `prediction`).
+/// A predicted answer (OpenAI's `prediction`) and its index. Immutable, so that requests share it.
+class Prediction {
+ public:
+  explicit Prediction(std::span<const Token> tokens)
+      : tokens_(tokens.begin(), tokens.end()), index_(tokens.size()) {
+    index_.follow(tokens_);
+  }
+  [[nodiscard]] std::span<const Token> tokens() const { return tokens_; }
+  /// Place of the end of `text` in it.
+  [[nodiscard]] PairIndex::Match find(std::span<const Token> text) const {
+    return index_.find(text, tokens_, false);
+  }
+
+ private:
+  std::vector<Token> tokens_;
+  PairIndex index_;
+};
+
+/// Repetitions of a predicted answer.
 class PredictionDrafter final : public Drafter {
  public:
-  explicit PredictionDrafter(std::span<const Token> prediction);
+  ///   prompt_size  tokens of the text before the answer
+  PredictionDrafter(std::shared_ptr<const Prediction> prediction, size_t prompt_size);
   size_t propose(std::span<const Token> text, std::span<Token> tokens,
                  std::span<float> probabilities) override;
   [[nodiscard]] DraftSource source() const override { return DraftSource::Prediction; }
 
  private:
-  std::vector<Token> prediction_;
-  PairIndex index_;
-  size_t next_ = 0;       // position in the prediction that continues the text so far
-  size_t text_size_ = 0;  // size of the text at the latest proposal; 0: none
+  std::shared_ptr<const Prediction> prediction_;
+  size_t prompt_size_;
+  size_t next_ = 0;   // position in the prediction that continues the text so far
+  size_t text_size_;  // tokens of the text that next_ follows
 };
 
 }  // namespace tenon

@@ -139,7 +139,7 @@ class Probe {
     if (sequence.cross_table() != nullptr) sequence.set_source(text);
     if (depth == 0) return sequence;
     sequence.prepare(depth);
-    sequence.commit(depth);
+    sequence.commit(depth, sequence.size());
     for (const auto& table : sequence.tables()) {
       // A small normal number in every cache type. Untouched pages would all map to one zero page.
       const std::vector<std::byte> filled(table->pool().block_bytes(), std::byte{0x11});

@@ -257,14 +257,18 @@ std::optional<int32_t> Sampler::sample_from(const Logits& logits, SamplerInput i
   }
 }
 
+/// False for a biased or forbidden token: it is drawn instead of forced, so that another spelling
+/// can take its place.
+bool Sampler::is_free(int32_t token, std::span<const int32_t> forbidden) const {
+  return !logit_bias_.has(token) && std::ranges::find(forbidden, token) == forbidden.end();
+}
+
 std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkWatch* watch) {
   if (grammar_ == nullptr) return std::nullopt;
   const Watched watched(grammar_.get(), watch);
   const std::optional<int32_t> token = grammar_->forced_token();
   if (!token) return std::nullopt;
-  const bool biased = logit_bias_.has(*token);
-  // A biased or forbidden token is drawn instead, so that another spelling can take its place.
-  if (biased || std::find(forbidden.begin(), forbidden.end(), *token) != forbidden.end()) {
+  if (!is_free(*token, forbidden)) {
     grammar_->drop_forced();
     return std::nullopt;
   }
@@ -273,10 +277,14 @@ std::optional<int32_t> Sampler::forced(std::span<const int32_t> forbidden, WorkW
   return token;
 }
 
-std::span<const int32_t> Sampler::forced_ahead(WorkWatch* watch) {
+std::span<const int32_t> Sampler::forced_ahead(std::span<const int32_t> forbidden,
+                                               WorkWatch* watch) {
   if (grammar_ == nullptr) return {};
   const Watched watched(grammar_.get(), watch);
-  return grammar_->forced_ahead();
+  const std::span<const int32_t> ahead = grammar_->forced_ahead();
+  size_t count = 0;
+  while (count < ahead.size() && is_free(ahead[ahead.size() - 1 - count], forbidden)) ++count;
+  return ahead.last(count);
 }
 
 void Sampler::prepare_mask(WorkWatch* watch) {

@@ -103,9 +103,10 @@ class Sampler {
   std::optional<int32_t> forced(std::span<const int32_t> forbidden = {},
                                 WorkWatch* watch = nullptr);
 
-  /// Tokens that forced() would give one after another if nothing forbids them, the next one last;
-  /// leaves all draws as they are. Valid until the next call.
-  [[nodiscard]] std::span<const int32_t> forced_ahead(WorkWatch* watch);
+  /// Tokens that forced() would give one after another, the next one last, up to the first that is
+  /// biased or forbidden; leaves all draws as they are. Valid until the next call.
+  [[nodiscard]] std::span<const int32_t> forced_ahead(std::span<const int32_t> forbidden = {},
+                                                      WorkWatch* watch = nullptr);
 
   /// Draws the next token.
   ///   logits     [vocab] f32, finite, or -inf for masked tokens
@@ -157,6 +158,7 @@ class Sampler {
                                    std::span<const uint64_t> mask);
   template <typename Logits>
   std::optional<int32_t> sample_within_grammar(const Logits& logits, SamplerInput input);
+  [[nodiscard]] bool is_free(int32_t token, std::span<const int32_t> forbidden) const;
   bool describe_biases(tenon_draw& draw, std::vector<tenon_draw_bias>& biases,
                        std::span<const int32_t> forbidden, uint64_t vocab);
   void remember(const SamplerMemory& before) noexcept;

@@ -24,9 +24,8 @@ TEST(TokenPath, AllocatesNothing) {
   sampler.set("top_k", int64_t{20});
   sampler.set("repeat_penalty", 1.1);
   session.append(make_tokens(20));
-  // The first tokens allocate the sampler's memory and the slab.
-  session.next(sampler);
-  session.next(sampler);
+  // The first tokens allocate the sampler's memory and the slab, the first guess its rows.
+  for (int i = 0; i < 100; ++i) session.next(sampler);
   const uint64_t before = num_allocations;
   const uint64_t calls_before = system->num_calls();
   for (int i = 0; i < 100; ++i) session.next(sampler);  // through several blocks
@@ -130,6 +129,56 @@ TEST(RefusedMemory, OfOperatorNewIsAnErrorAndLeavesNothing) {
     if (all_granted) break;
     if (granted % 16 != 0) continue;
     ASSERT_EQ(answer(model, path), expected) << granted;
+  }
+}
+
+TEST(RefusedMemory, OfARequestWithGuessesLeavesTheTokensHandedOut) {
+  ModelOptions model_options;
+  model_options.threads = 1;
+  const auto model = load_tiny({}, std::move(model_options));
+  EngineOptions engine_options = unbounded_engine();
+  engine_options.prefix_cache = true;
+  engine_options.speculation = Speculation::Forced;
+  std::vector<Token> text = make_tokens(30);
+  {
+    Session session(Engine::create(model, engine_options), SessionOptions{128});
+    session.append(text);
+    (void)generate(session, 60);
+    text.assign(session.tokens().begin(), session.tokens().end());
+  }
+  for (int64_t granted = 0;; ++granted) {
+    const auto engine = Engine::create(model, engine_options);
+    Session session(engine, SessionOptions{128});
+    session.append(std::span(text).first(30));
+    GenerationOptions limits;
+    limits.max_tokens = 40;
+    limits.ends.ignore_end = true;
+    limits.prediction = std::span<const Token>(text).subspan(30);
+    const auto generation = session.submit(greedy_sampler(), limits);
+    counted_new::allocations_left = granted;
+    uint64_t num_tokens = 0;
+    try {
+      for (;;) {
+        engine->wait(*generation, UINT64_MAX);
+        const Engine::Fetched fetched = engine->fetch(*generation);
+        if (fetched.ended) break;
+        ++num_tokens;
+      }
+    } catch (const std::bad_alloc&) {
+    }
+    const bool all_granted = counted_new::allocations_left > 0;
+    counted_new::allocations_left = -1;
+    for (;;) {
+      engine->wait(*generation, UINT64_MAX);
+      if (engine->fetch(*generation).ended) break;
+      ++num_tokens;
+    }
+    ASSERT_EQ(session.position(), 30 + num_tokens) << granted;
+    (void)generate(session, 5);
+    ASSERT_TRUE(std::equal(session.tokens().begin(), session.tokens().end(), text.begin()))
+        << granted;
+    ASSERT_LT(granted, 5000);
+    if (all_granted) break;
   }
 }
 

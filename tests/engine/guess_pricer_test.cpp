@@ -133,6 +133,22 @@ TEST(Speculator, ForcedTextComesFirst) {
   EXPECT_TRUE(speculator.guesses(2).empty());
 }
 
+TEST(Speculator, CorrectsForcedTextThatIsNotDrawn) {
+  Speculator speculator(Speculation::Auto, 100);
+  std::vector<Token> text{1, 2};
+  const std::vector<Token> forced{3};
+  const auto draw = [&](Token token) {
+    text.push_back(token);
+    speculator.propose(text, forced, 8);
+    return speculator.values().front();
+  };
+  EXPECT_EQ(draw(9), 1.0F);
+  for (int i = 0; i < 20; ++i) (void)draw(9);
+  EXPECT_LT(draw(9), 0.1F);
+  for (int i = 0; i < 60; ++i) (void)draw(3);
+  EXPECT_GT(draw(3), 0.7F);
+}
+
 // ---- Repetitions --------------------------------------------------------------------------------
 
 std::vector<Token> proposal(Drafter& drafter, const std::vector<Token>& text, size_t room = 8) {
@@ -173,7 +189,7 @@ TEST(TextDrafter, FollowsATextThatIsCut) {
 
 TEST(PredictionDrafter, FollowsThePredictionAndComesBackToIt) {
   const std::vector<Token> predicted{11, 12, 13, 14, 15, 16, 17, 18};
-  PredictionDrafter drafter(predicted);
+  PredictionDrafter drafter(std::make_shared<const Prediction>(predicted), 2);
   std::vector<Token> text{1, 2};
   EXPECT_EQ(proposal(drafter, text, 3), (std::vector<Token>{11, 12, 13}));
   text.insert(text.end(), {11, 12});

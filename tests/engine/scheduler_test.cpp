@@ -28,6 +28,15 @@ TEST(Scheduler, PutsDecodesBeforePromptsAndCutsThose) {
       << "never nothing at all";
 }
 
+TEST(Scheduler, PicksADecodeOfMoreTokensThanAStepInParts) {
+  Simulation simulation(with(10));
+  SimulatedRequest& prompt = simulation.add(100);
+  SimulatedRequest& again = simulation.add(12);
+  again.decode_tokens = 12;  // tokens of a step that come again
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&again, 10}}));
+  EXPECT_EQ(simulation.step(), (Simulation::Picks{{&again, 2}, {&prompt, 8}}));
+}
+
 TEST(Scheduler, FillsTilesBesideDecodes) {
   SchedulerOptions options = with(40);
   options.tile_tokens = 8;

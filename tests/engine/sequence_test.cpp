@@ -61,7 +61,7 @@ class HashModel {
     EXPECT_LE(num_used(), used + std::reduce(needed.begin(), needed.end()));
     compute(sequence, count);
     const uint64_t before = sequence.cached();
-    sequence.commit(count);
+    sequence.commit(count, sequence.size());
     share(sequence, before);
     return true;
   }

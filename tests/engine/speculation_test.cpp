@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/text_drafter.h"
 #include "tests/base/faulty_system.h"
 #include "tests/engine/answers.h"
 #include "tests/engine/delayed_model.h"
@@ -358,6 +362,143 @@ EngineMetrics run_in_little_memory(Speculation speculation, Temper temper) {
   return engine->metrics();
 }
 
+/// A system that refuses blocks of two rows of logits or more.
+class RefusingSystem final : public FaultySystem {
+ public:
+  void* allocate(uint64_t size_bytes, uint64_t alignment) noexcept override {
+    const uint64_t bytes = row_bytes;
+    const bool is_rows = bytes > 0 && size_bytes % bytes == 0 && size_bytes > bytes &&
+                         size_bytes <= (Drafter::kMostGuesses + 1) * bytes;
+    num_seen += is_rows ? 1 : 0;
+    if (refuses && is_rows) return nullptr;
+    return FaultySystem::allocate(size_bytes, alignment);
+  }
+  std::atomic<uint64_t> row_bytes{0};  ///< 0: refuses nothing
+  std::atomic<uint64_t> num_seen{0};   ///< such blocks asked for
+  std::atomic<bool> refuses{true};
+};
+
+/// Loads the model and has rows refused from now on.
+std::shared_ptr<const Model> load_in(const std::shared_ptr<RefusingSystem>& system) {
+  ModelOptions options;
+  options.slice = 64;
+  options.threads = 1;
+  options.system = system;
+  auto model = load_tiny({}, std::move(options));
+  system->row_bytes = model->spec().vocab * sizeof(float);
+  return model;
+}
+
+/// An answer of a session's calls whose text is known to the drafter.
+std::vector<Token> answer_of_calls(const std::shared_ptr<Engine>& engine) {
+  Session session(engine, SessionOptions{256});
+  session.append(make_tokens(30, 2, 200));
+  (void)generate(session, 40);
+  return {session.tokens().begin(), session.tokens().end()};
+}
+
+TEST(GuessMemory, RefusedForRowsOfASessionLeavesItWithoutGuesses) {
+  const auto system = std::make_shared<RefusingSystem>();
+  const auto model = load_in(system);
+  const std::vector<Token> expected =
+      answer_of_calls(Engine::create(model, with(Speculation::Off)));
+  auto texts = std::make_shared<Texts>();
+  texts->push_back(expected);
+  for (const bool refuses : {true, false}) {
+    system->refuses = refuses;
+    system->num_seen = 0;
+    const auto engine = Engine::create(model, with(Speculation::Forced));
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    EXPECT_EQ(answer_of_calls(engine), expected);
+    EXPECT_TRUE(refuses ? system->num_seen == 1 : system->num_seen > 1) << system->num_seen;
+    EXPECT_EQ(engine->metrics().drafted_tokens_total > 0, !refuses);
+  }
+  // Nothing is held for a text that never repeats.
+  system->num_seen = 0;
+  const auto engine = Engine::create(model, with(Speculation::Forced));
+  engine->set_drafters(
+      [] { return std::make_shared<KnowingDrafter>(Temper::Perfect, std::make_shared<Texts>()); });
+  EXPECT_EQ(answer_of_calls(engine), expected);
+  EXPECT_EQ(system->num_seen, 0U);
+}
+
+TEST(GuessMemory, RefusedForRowsOfAStepLeavesItWithoutGuesses) {
+  const auto system = std::make_shared<RefusingSystem>();
+  const auto model = load_in(system);
+  auto texts = std::make_shared<Texts>();
+  const auto ask = [&](Speculation speculation) {
+    const auto engine = Engine::create(model, with(speculation));
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(30, 2, 200));
+    const WholeAnswer answer = whole_answer(*engine, *session.submit(greedy_sampler(), limits(40)));
+    if (texts->empty()) texts->emplace_back(session.tokens().begin(), session.tokens().end());
+    return std::pair(answer, engine->metrics().drafted_tokens_total);
+  };
+  const auto expected = ask(Speculation::Off);
+  ASSERT_EQ(system->num_seen, 0U);
+  EXPECT_EQ(ask(Speculation::Forced), expected);
+  EXPECT_GT(system->num_seen, 0U);
+  system->refuses = false;
+  const auto [answer, drafted] = ask(Speculation::Forced);
+  EXPECT_EQ(answer, expected.first);
+  EXPECT_GT(drafted, 20U);
+}
+
+TEST(GuessMemory, NoDrafterFailsACallOrARequest) {
+  const auto model = load_with_slice({});
+  const std::vector<Token> expected =
+      answer_of_calls(Engine::create(model, with(Speculation::Off)));
+  const DrafterFactory factories[] = {[]() -> std::shared_ptr<Drafter> { throw std::bad_alloc(); },
+                                      []() -> std::shared_ptr<Drafter> { return nullptr; }};
+  for (const DrafterFactory& factory : factories) {
+    const auto engine = Engine::create(model, with(Speculation::Forced));
+    engine->set_drafters(factory);
+    EXPECT_EQ(answer_of_calls(engine), expected);
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(30, 2, 200));
+    const WholeAnswer answer = whole_answer(*engine, *session.submit(greedy_sampler(), limits(40)));
+    EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), expected.begin() + 30));
+  }
+}
+
+TEST(GuessMemory, BlocksThatClaimedGuessesFilledAreReused) {
+  const auto model = load_with_slice({});
+  const auto talk_twice = [&](Speculation speculation, std::shared_ptr<Texts> texts) {
+    const auto engine = Engine::create(model, with(speculation));
+    engine->set_drafters([&] { return std::make_shared<KnowingDrafter>(Temper::Perfect, texts); });
+    Session session(engine, SessionOptions{256});
+    session.append(make_tokens(30, 2, 200));
+    (void)generate(session, 120);
+    if (texts->empty()) texts->emplace_back(session.tokens().begin(), session.tokens().end());
+    EXPECT_EQ(session.stats().accepted_tokens > 0, speculation == Speculation::Forced);
+    Session second(engine, SessionOptions{256});
+    second.append(session.tokens());
+    second.prefill();
+    return second.stats().prefill_tokens;
+  };
+  const auto texts = std::make_shared<Texts>();
+  const uint64_t expected = talk_twice(Speculation::Off, texts);
+  EXPECT_LT(expected, 100U);
+  EXPECT_EQ(talk_twice(Speculation::Forced, texts), expected);
+}
+
+TEST(GuessMemory, OfARequestIsFreedAtItsEnd) {
+  const auto engine = Engine::create(load_with_slice({}), with(Speculation::Forced));
+  std::weak_ptr<Drafter> drafter;
+  engine->set_drafters([&] {
+    auto made = std::make_shared<KnowingDrafter>(Temper::Perfect, std::make_shared<Texts>());
+    drafter = made;
+    return made;
+  });
+  Session session(engine, SessionOptions{256});
+  session.append(make_tokens(30, 2, 200));
+  const auto generation = session.submit(greedy_sampler(), limits(4));
+  EXPECT_FALSE(drafter.expired());
+  EXPECT_EQ(whole_answer(*engine, *generation).tokens.size(), 4U);
+  EXPECT_TRUE(drafter.expired());
+}
+
 TEST(GuessMemory, EvictsAndPreemptsNothing) {
   const EngineMetrics off = run_in_little_memory(Speculation::Off, Temper::Wrong);
   ASSERT_GT(off.prefix_evicted_total + off.idle_blocks_taken_total, 0U) << "memory is short";
@@ -371,6 +512,92 @@ TEST(GuessMemory, EvictsAndPreemptsNothing) {
   EXPECT_GT(right.accepted_tokens_total, 100U);
   EXPECT_LE(right.prefix_evicted_total, off.prefix_evicted_total);
   EXPECT_EQ(right.preempted_total, off.preempted_total);
+}
+
+TEST(GuessMemory, KeepsTheCheckpointsOfNoSpeculation) {
+  for (const char* architecture : {"mamba2", "qwen3next"}) {
+    const auto model = load_random_tiny(architecture, 64, 1);
+    for (const bool shares : {false, true}) {
+      auto texts = std::make_shared<Texts>();
+      const auto used = [&](Speculation speculation, Temper temper, bool knows) {
+        EngineOptions options = with(speculation);
+        options.prefix_cache = shares;
+        const auto engine = Engine::create(model, options);
+        engine->set_drafters([&] {
+          return std::make_shared<KnowingDrafter>(temper,
+                                                  knows ? texts : std::make_shared<Texts>());
+        });
+        auto session = std::make_unique<Session>(engine, SessionOptions{256});
+        session->append(make_tokens(20, 5, 200));
+        (void)whole_answer(*engine, *session->submit(greedy_sampler(), limits(150)));
+        if (texts->empty()) texts->emplace_back(session->tokens().begin(), session->tokens().end());
+        // The state before the latest one may be a shared one.
+        if (shares) session.reset();
+        return engine->metrics().kv_used_bytes;
+      };
+      const uint64_t expected = used(Speculation::Off, Temper::Perfect, false);
+      EXPECT_EQ(used(Speculation::Forced, Temper::Perfect, false), expected)
+          << architecture << ", no guesses, shares " << shares;
+      EXPECT_EQ(used(Speculation::Forced, Temper::Perfect, true), expected)
+          << architecture << ", right guesses, shares " << shares;
+      EXPECT_EQ(used(Speculation::Forced, Temper::WrongLater, true), expected)
+          << architecture << ", wrong guesses, shares " << shares;
+    }
+  }
+}
+
+// ---- Predicted answers --------------------------------------------------------------------------
+
+std::vector<Token> proposed(Drafter& drafter, std::span<const Token> text) {
+  std::vector<Token> tokens(Drafter::kMostGuesses);
+  std::vector<float> claims(Drafter::kMostGuesses);
+  tokens.resize(drafter.propose(text, tokens, claims));
+  return tokens;
+}
+
+TEST(Predictions, GoOnInStepFromTheFirstTokenOfTheAnswer) {
+  const std::vector<Token> predicted = {10, 11, 12, 13, 14, 15};
+  const auto drafter = [&] {
+    return PredictionDrafter(std::make_shared<const Prediction>(predicted), 3);
+  };
+  using Tokens = std::vector<Token>;
+  PredictionDrafter before = drafter();
+  EXPECT_EQ(proposed(before, Tokens{1, 2, 3}), predicted);
+  EXPECT_EQ(proposed(before, Tokens{1, 2, 3, 10}), (Tokens{11, 12, 13, 14, 15}));
+  PredictionDrafter first = drafter();  // asked first when a token is drawn
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10}), (Tokens{11, 12, 13, 14, 15}));
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11, 12}), (Tokens{13, 14, 15}));
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11}), Tokens({12, 13, 14, 15})) << "cut back";
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11, 9}), Tokens());
+  EXPECT_EQ(proposed(first, Tokens{1, 2, 3, 10, 11, 9, 12, 13}), (Tokens{14, 15})) << "again";
+  PredictionDrafter other = drafter();
+  EXPECT_EQ(proposed(other, Tokens{1, 2, 3, 4}), Tokens());
+  EXPECT_EQ(proposed(other, Tokens{1, 2, 3, 4, 10}), Tokens());
+  EXPECT_EQ(proposed(other, Tokens{1, 2, 3, 4, 10, 11}), (Tokens{12, 13, 14, 15}));
+}
+
+TEST(Predictions, AreSharedAndNoLongerThanTheAnswer) {
+  const auto model = load_with_slice({});
+  const auto engine = Engine::create(model, with(Speculation::Forced));
+  const auto prompt = make_tokens(30, 2, 200);
+  const auto ask = [&](uint64_t count, std::span<const Token> prediction) {
+    Session session(engine, SessionOptions{256});
+    session.append(prompt);
+    GenerationOptions options = limits(count);
+    options.prediction = prediction;
+    const auto generation = session.submit(greedy_sampler(), options);
+    EXPECT_TRUE(generation->options.prediction.empty()) << "the caller's memory";
+    const WholeAnswer answer = whole_answer(*engine, *generation);
+    return std::pair(answer.tokens, engine->draft_report(*generation).predicted);
+  };
+  std::vector<Token> prediction = ask(40, {}).first;
+  prediction.resize(1'000'000, 5);
+  const auto [tokens, predicted] = ask(40, prediction);
+  EXPECT_TRUE(std::equal(tokens.begin(), tokens.end(), prediction.begin()));
+  EXPECT_EQ(predicted, 36U) << "all but the prompt's token and the last one of three steps";
+  const auto shared = engine->share_prediction(prediction);
+  EXPECT_EQ(engine->share_prediction(prediction), shared);
+  EXPECT_NE(engine->share_prediction(std::span(prediction).first(40)), shared);
 }
 
 // ---- What is computed ---------------------------------------------------------------------------
@@ -399,6 +626,25 @@ TEST(GuessControl, AUselessDrafterCostsFewRows) {
   // Wrong ones are checked without being computed once they have been wrong.
   EXPECT_LE(metrics.drafted_tokens_total, 12U);
   EXPECT_LE(rows, 230U + 12U);
+}
+
+TEST(GuessControl, AGrammarGuessesNoBiasedOrForbiddenToken) {
+  const auto model = load_with_slice({});
+  grammar::MaskCache masks(model->tokenizer());
+  Sampler sampler;
+  sampler.set_grammar(std::make_unique<GrammarMatcher>(
+      masks.of(Grammar::compile(GrammarKind::Regex, "abcdefghij[0-9]"))));
+  const auto ahead = [&](std::span<const Token> forbidden) {
+    const std::span<const Token> last_first = sampler.forced_ahead(forbidden);
+    return std::vector<Token>(last_first.rbegin(), last_first.rend());
+  };
+  const std::vector<Token> all = ahead({});
+  ASSERT_GT(all.size(), 3U);
+  EXPECT_EQ(ahead(std::span(all).subspan(3, 1)), std::vector<Token>(all.begin(), all.begin() + 3));
+  EXPECT_TRUE(ahead(std::span(all).first(1)).empty());
+  sampler.set_logit_bias(all[2], 1.0F);
+  EXPECT_EQ(ahead({}), std::vector<Token>(all.begin(), all.begin() + 2));
+  EXPECT_EQ(sampler.forced(), all[0]) << "draws are as they were";
 }
 
 TEST(GuessControl, ForcedGuessesSaveSteps) {

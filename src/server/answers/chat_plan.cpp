@@ -355,9 +355,14 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                   .logprobs = request.logprobs,
                   .num_top = request.num_top,
                   .priority = request.sampling.priority};
-  if (!request.prediction.empty()) plan.prediction = model.tokenizer().encode(request.prediction);
   const uint64_t max_tokens =
       room_for_answer(model, prompt->size(), request.max_tokens, request.messages_field);
+  if (!request.prediction.empty()) {
+    plan.prediction = model.tokenizer().encode(request.prediction);
+    // An answer holds no more than that.
+    plan.prediction.resize(std::min<uint64_t>(plan.prediction.size(), max_tokens));
+    plan.prediction.shrink_to_fit();
+  }
   // The engine begins a call only if its bytes fit in the remaining tokens. An optional call would
   // never begin under that rule, so it is cut instead.
   const bool may_call = !request.tools.tools.empty() && request.tools.choice == "auto" &&

@@ -22,9 +22,9 @@ void Generation::submit(double timeout_seconds, const Share& share, tenon_notify
                                              .priority = plan_.priority,
                                              .client = std::string_view(share.name),
                                              .weight = share.weight,
-                                             .prediction = plan_.prediction,
                                              .notify = notify,
-                                             .user = user}));
+                                             .user = user,
+                                             .prediction = plan_.prediction}));
 }
 
 void Generation::cancel() noexcept {
