@@ -293,32 +293,34 @@ TEST_F(HubDownloads, AnyCallOfTheSystemMayFail) {
 }
 
 TEST(HubLocks, KeepOthersOut) {
+  const std::shared_ptr<System> system = System::real();
   const std::string path = (std::filesystem::temp_directory_path() /
-                            ("tenon-lock-" + std::to_string(random_number(*System::real()))))
+                            ("tenon-lock-" + std::to_string(random_number(*system))))
                                .string();
   {
-    FileLock first(*System::real(), path);
-    FileLock second(*System::real(), path);
+    FileLock first(*system, path);
+    FileLock second(*system, path);
     EXPECT_TRUE(first.try_lock());
     EXPECT_FALSE(second.try_lock());
   }
-  FileLock third(*System::real(), path);
+  FileLock third(*system, path);
   EXPECT_TRUE(third.try_lock());
   std::filesystem::remove(path);
 }
 
 TEST(HubLocks, AreOnTheFileThatHasTheName) {
+  const std::shared_ptr<System> system = System::real();
   const std::string path = (std::filesystem::temp_directory_path() /
-                            ("tenon-lock-" + std::to_string(random_number(*System::real()))))
+                            ("tenon-lock-" + std::to_string(random_number(*system))))
                                .string();
-  FileLock old(*System::real(), path);
+  FileLock old(*system, path);
   std::filesystem::remove(path);
-  FileLock fresh(*System::real(), path);
+  FileLock fresh(*system, path);
   EXPECT_TRUE(fresh.try_lock());
   EXPECT_FALSE(old.try_lock());  // not a file that nobody else finds
   std::filesystem::remove(path);
   EXPECT_TRUE(old.try_lock());
-  FileLock third(*System::real(), path);
+  FileLock third(*system, path);
   EXPECT_FALSE(third.try_lock());
   std::filesystem::remove(path);
 }
