@@ -125,13 +125,16 @@ def _library() -> ctypes.CDLL:
 def _check(status: int) -> None:
     if status != 0:
         text = _library().tenon_hub_last_error().decode("utf-8", "replace")
-        raise BY_STATUS[status](text)  # type: ignore[misc, call-arg, arg-type]
+        raise BY_STATUS[status](text)  # type: ignore[call-arg]
 
 
 def _model_of(info: _Info) -> HubModel:
-    texts = (getattr(info, name).decode("utf-8", "surrogateescape")
-             for name in ("reference", "path", "projector", "source", "commit", "note"))
-    return HubModel(*texts, info.size_bytes, info.num_files, bool(info.is_whole))
+    def text(name: str) -> str:
+        value: bytes = getattr(info, name)
+        return value.decode("utf-8", "surrogateescape")
+
+    return HubModel(text("reference"), text("path"), text("projector"), text("source"), text("commit"), text("note"),
+                    info.size_bytes, info.num_files, bool(info.is_whole))
 
 
 # ---- The environment, which the library does not read ---------------------------------------------
@@ -191,7 +194,7 @@ class Hub:
 
     def __init__(self, **options: Any) -> None:
         self._handle: Optional[int] = None
-        known = {name for name, _ in _Options._fields_} - {"struct_size"}
+        known = {field[0] for field in _Options._fields_} - {"struct_size"}
         unknown = sorted(set(options) - known)
         if unknown:
             raise TypeError(f"tenon.Hub has no option {unknown[0]!r}")
