@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "commands.h"
+#include "format_text.h"
 
 namespace tenon_program {
 namespace {
@@ -203,12 +204,6 @@ std::vector<Command> make_table() {
        {},
        {{"tenon man run | man -l -", "read one that is not installed"}}},
   };
-}
-
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
 }
 
 /// Parts of CLI11's type text "TEXT in {a,b}": the name, the words, the range.

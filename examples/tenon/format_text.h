@@ -1,10 +1,11 @@
-// Formats text as printf does, and counts in words.
+// Formats text as printf does, joins words, and counts in words.
 #pragma once
 
 #include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace tenon_program {
 
@@ -22,6 +23,13 @@ namespace tenon_program {
   std::vsnprintf(text.data(), text.size(), format, arguments);
   va_end(arguments);
   return text.data();
+}
+
+/// "a, b, c"
+inline std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
 }
 
 /// "1 thread", "2 threads"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "format_text.h"
 #include "host.h"
 #include "interruption.h"
 #include "number_lists.h"
@@ -21,12 +22,6 @@ struct MakeModelFlags {
   std::string path;
   uint64_t seed = 0;
 };
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 void make_model(const MakeModelFlags& flags) {
   ProgressBar progress("writing");
@@ -51,11 +46,12 @@ void add_make_model(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "make-model", "Write a model of a known shape with random weights: to measure");
   command
-      ->add_option(
-          "SHAPE", flags->shape,
-          "Name of a shape; NAME:N for its first N layers: " + joined(tenon::random_model_shapes()))
+      ->add_option("SHAPE", flags->shape,
+                   "Name of a shape; NAME:N for its first N layers: " +
+                       joined(tenon::random_model_shapes(), ", "))
       ->required();
-  command->add_option("FORMAT", flags->format, joined(tenon::random_model_formats()))->required();
+  command->add_option("FORMAT", flags->format, joined(tenon::random_model_formats(), ", "))
+      ->required();
   command->add_option("OUT", flags->path, "GGUF file to write")->required();
   command->add_option("--seed", flags->seed, "Another seed, other weights (default 0)")
       ->type_name("N")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "format_text.h"
 #include "interruption.h"
 #include "number_lists.h"
 #include "terminal.h"
@@ -24,12 +25,6 @@ struct QuantizeFlags {
   tenon::QuantizeOptions options;
   bool dry_run = false;
 };
-
-std::string joined(const std::vector<std::string>& names, const char* between) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
-  return text;
-}
 
 void print_plan(const QuantizeFlags& flags) {
   uint64_t before = 0;

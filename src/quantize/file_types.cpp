@@ -55,10 +55,10 @@ constexpr std::pair<Format, Format> kStandIns[] = {
 
 /// Layers to which a rule applies. "More bits" are the first and the last eighth, and every third
 /// layer between.
-enum class In : uint8_t { All, MoreBits, FirstEighth, FirstSixteenth, Middle, FirstFour, FirstTwo };
+enum class Layers : uint8_t { All, MoreBits, FirstEighth, FirstSixteenth, Middle, FirstFour, FirstTwo };
 
 /// Models to which a rule applies.
-enum class Of : uint8_t {
+enum class Models : uint8_t {
   Any, SharedHeads, SharedHeadsOrExperts, EightExperts, LargeLlama, Importance, NoImportance
 };
 
@@ -66,66 +66,66 @@ enum class Of : uint8_t {
 struct Rule {
   std::string_view types;   ///< between spaces; empty: all
   std::string_view tensor;
-  In in;
-  Of of;
+  Layers layers;
+  Models models;
   std::optional<Format> format;  ///< nothing: the type's own
 };
 
 constexpr std::string_view kOneOrTwoBits = "IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M";
 
 constexpr Rule kValueRules[] = {  // also of attn_qkv and attn_kv_b
-    {kOneOrTwoBits, "", In::All, Of::SharedHeadsOrExperts, Format::Q4_K},
-    {"IQ2_S IQ2_M", "", In::All, Of::Any, Format::IQ3_S},
-    {kOneOrTwoBits, "", In::All, Of::Any, Format::Q2_K},
-    {"", "", In::All, Of::EightExperts, Format::Q8_0},
-    {"Q4_K_M Q5_K_M", "", In::MoreBits, Of::Any, Format::Q6_K},
-    {"Q2_K Q2_K_S Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ3_XXS IQ3_XS IQ3_S IQ3_M", "", In::All,
-     Of::LargeLlama, Format::Q5_K},
-    {"Q2_K Q2_K_S IQ3_XXS IQ3_XS IQ3_S", "", In::All, Of::SharedHeads, Format::Q4_K},
-    {"Q2_K", "", In::All, Of::Any, Format::Q3_K},
-    {"IQ3_XXS", "", In::All, Of::NoImportance, Format::IQ3_S},
-    {"IQ3_M", "", In::All, Of::Any, Format::Q4_K},
-    {"Q3_K_M", "", In::FirstTwo, Of::Any, Format::Q5_K},
-    {"Q3_K_M", "", In::All, Of::Any, Format::Q4_K},
-    {"Q3_K_L", "", In::All, Of::Any, Format::Q5_K},
-    {"IQ4_NL IQ4_XS", "", In::All, Of::SharedHeads, Format::Q5_K},
-    {"Q4_K_S", "", In::FirstFour, Of::Any, Format::Q5_K},
+    {kOneOrTwoBits, "", Layers::All, Models::SharedHeadsOrExperts, Format::Q4_K},
+    {"IQ2_S IQ2_M", "", Layers::All, Models::Any, Format::IQ3_S},
+    {kOneOrTwoBits, "", Layers::All, Models::Any, Format::Q2_K},
+    {"", "", Layers::All, Models::EightExperts, Format::Q8_0},
+    {"Q4_K_M Q5_K_M", "", Layers::MoreBits, Models::Any, Format::Q6_K},
+    {"Q2_K Q2_K_S Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ3_XXS IQ3_XS IQ3_S IQ3_M", "", Layers::All,
+     Models::LargeLlama, Format::Q5_K},
+    {"Q2_K Q2_K_S IQ3_XXS IQ3_XS IQ3_S", "", Layers::All, Models::SharedHeads, Format::Q4_K},
+    {"Q2_K", "", Layers::All, Models::Any, Format::Q3_K},
+    {"IQ3_XXS", "", Layers::All, Models::NoImportance, Format::IQ3_S},
+    {"IQ3_M", "", Layers::All, Models::Any, Format::Q4_K},
+    {"Q3_K_M", "", Layers::FirstTwo, Models::Any, Format::Q5_K},
+    {"Q3_K_M", "", Layers::All, Models::Any, Format::Q4_K},
+    {"Q3_K_L", "", Layers::All, Models::Any, Format::Q5_K},
+    {"IQ4_NL IQ4_XS", "", Layers::All, Models::SharedHeads, Format::Q5_K},
+    {"Q4_K_S", "", Layers::FirstFour, Models::Any, Format::Q5_K},
 };
 
 constexpr Rule kRules[] = {
-    {kOneOrTwoBits, "attn_k", In::All, Of::EightExperts, Format::Q4_K},
-    {"", "attn_k", In::All, Of::EightExperts, Format::Q8_0},
-    {"IQ3_XS", "attn_k", In::All, Of::Any, Format::IQ3_XXS},
-    {"IQ3_XXS", "attn_k", In::All, Of::Any, Format::IQ2_S},
-    {"IQ3_XS", "attn_q", In::All, Of::Any, Format::IQ3_XXS},
-    {"IQ3_XXS", "attn_q", In::All, Of::Any, Format::IQ2_S},
-    {"IQ2_S IQ2_M", "ffn_down", In::FirstEighth, Of::Any, Format::IQ3_S},
-    {kOneOrTwoBits, "ffn_down", In::FirstEighth, Of::Any, Format::Q2_K},
-    {"Q2_K", "ffn_down", In::All, Of::Any, Format::Q3_K},
-    {"Q2_K_S", "ffn_down", In::FirstEighth, Of::Any, Format::Q4_K},
-    {"IQ3_XXS", "ffn_down", In::FirstEighth, Of::NoImportance, Format::Q4_K},
-    {"IQ3_XXS", "ffn_down", In::All, Of::NoImportance, Format::Q3_K},
-    {"Q3_K_M", "ffn_down", In::FirstSixteenth, Of::Any, Format::Q5_K},
-    {"Q3_K_M", "ffn_down", In::All, Of::Any, Format::Q4_K},
-    {"IQ3_M", "ffn_down", In::FirstEighth, Of::Any, Format::Q4_K},
-    {"IQ3_M", "ffn_down", In::MoreBits, Of::EightExperts, Format::Q4_K},
-    {"Q3_K_L", "ffn_down", In::All, Of::Any, Format::Q5_K},
-    {"Q4_K_M Q5_K_M", "ffn_down", In::MoreBits, Of::Any, Format::Q6_K},
-    {"Q4_K_S", "ffn_down", In::FirstEighth, Of::Any, Format::Q5_K},
-    {"IQ4_NL IQ4_XS", "ffn_down", In::FirstEighth, Of::NoImportance, Format::Q5_K},
-    {"Q4_0", "ffn_down", In::FirstEighth, Of::Importance, Format::Q4_1},
-    {"Q5_0", "ffn_down", In::FirstEighth, Of::Importance, Format::Q5_1},
+    {kOneOrTwoBits, "attn_k", Layers::All, Models::EightExperts, Format::Q4_K},
+    {"", "attn_k", Layers::All, Models::EightExperts, Format::Q8_0},
+    {"IQ3_XS", "attn_k", Layers::All, Models::Any, Format::IQ3_XXS},
+    {"IQ3_XXS", "attn_k", Layers::All, Models::Any, Format::IQ2_S},
+    {"IQ3_XS", "attn_q", Layers::All, Models::Any, Format::IQ3_XXS},
+    {"IQ3_XXS", "attn_q", Layers::All, Models::Any, Format::IQ2_S},
+    {"IQ2_S IQ2_M", "ffn_down", Layers::FirstEighth, Models::Any, Format::IQ3_S},
+    {kOneOrTwoBits, "ffn_down", Layers::FirstEighth, Models::Any, Format::Q2_K},
+    {"Q2_K", "ffn_down", Layers::All, Models::Any, Format::Q3_K},
+    {"Q2_K_S", "ffn_down", Layers::FirstEighth, Models::Any, Format::Q4_K},
+    {"IQ3_XXS", "ffn_down", Layers::FirstEighth, Models::NoImportance, Format::Q4_K},
+    {"IQ3_XXS", "ffn_down", Layers::All, Models::NoImportance, Format::Q3_K},
+    {"Q3_K_M", "ffn_down", Layers::FirstSixteenth, Models::Any, Format::Q5_K},
+    {"Q3_K_M", "ffn_down", Layers::All, Models::Any, Format::Q4_K},
+    {"IQ3_M", "ffn_down", Layers::FirstEighth, Models::Any, Format::Q4_K},
+    {"IQ3_M", "ffn_down", Layers::MoreBits, Models::EightExperts, Format::Q4_K},
+    {"Q3_K_L", "ffn_down", Layers::All, Models::Any, Format::Q5_K},
+    {"Q4_K_M Q5_K_M", "ffn_down", Layers::MoreBits, Models::Any, Format::Q6_K},
+    {"Q4_K_S", "ffn_down", Layers::FirstEighth, Models::Any, Format::Q5_K},
+    {"IQ4_NL IQ4_XS", "ffn_down", Layers::FirstEighth, Models::NoImportance, Format::Q5_K},
+    {"Q4_0", "ffn_down", Layers::FirstEighth, Models::Importance, Format::Q4_1},
+    {"Q5_0", "ffn_down", Layers::FirstEighth, Models::Importance, Format::Q5_1},
     {"IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M Q2_K Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ3_XXS IQ3_XS IQ3_S "
-     "IQ3_M IQ4_NL IQ4_XS", "attn_output", In::All, Of::EightExperts, Format::Q5_K},
-    {"", "attn_output", In::All, Of::EightExperts, std::nullopt},
-    {"Q2_K", "attn_output", In::All, Of::Any, Format::Q3_K},
-    {"IQ3_XXS", "attn_output", In::All, Of::Any, Format::IQ3_S},
-    {"Q3_K_M IQ3_M", "attn_output", In::All, Of::Any, Format::Q4_K},
-    {"Q3_K_L", "attn_output", In::All, Of::Any, Format::Q5_K},
-    {"IQ1_S IQ1_M", "attn_output", In::All, Of::Any, Format::IQ2_XXS},
-    {"IQ2_S IQ2_M", "attn_output", In::All, Of::Any, Format::IQ3_S},
-    {"IQ3_XS", "ffn_gate", In::Middle, Of::Any, Format::IQ3_XXS},
-    {"IQ3_XS", "ffn_up", In::Middle, Of::Any, Format::IQ3_XXS},
+     "IQ3_M IQ4_NL IQ4_XS", "attn_output", Layers::All, Models::EightExperts, Format::Q5_K},
+    {"", "attn_output", Layers::All, Models::EightExperts, std::nullopt},
+    {"Q2_K", "attn_output", Layers::All, Models::Any, Format::Q3_K},
+    {"IQ3_XXS", "attn_output", Layers::All, Models::Any, Format::IQ3_S},
+    {"Q3_K_M IQ3_M", "attn_output", Layers::All, Models::Any, Format::Q4_K},
+    {"Q3_K_L", "attn_output", Layers::All, Models::Any, Format::Q5_K},
+    {"IQ1_S IQ1_M", "attn_output", Layers::All, Models::Any, Format::IQ2_XXS},
+    {"IQ2_S IQ2_M", "attn_output", Layers::All, Models::Any, Format::IQ3_S},
+    {"IQ3_XS", "ffn_gate", Layers::Middle, Models::Any, Format::IQ3_XXS},
+    {"IQ3_XS", "ffn_up", Layers::Middle, Models::Any, Format::IQ3_XXS},
 };
 // clang-format on
 
@@ -138,42 +138,42 @@ bool lists(std::string_view types, std::string_view type) {
   return false;
 }
 
-bool in_layers(In in, uint32_t layer, uint32_t layers) {
+bool in_layers(Layers which, uint32_t layer, uint32_t layers) {
   const uint32_t eighth = layers / 8;
-  switch (in) {
-    case In::All:
+  switch (which) {
+    case Layers::All:
       return true;
-    case In::MoreBits:
+    case Layers::MoreBits:
       return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
-    case In::FirstEighth:
+    case Layers::FirstEighth:
       return layer < eighth;
-    case In::FirstSixteenth:
+    case Layers::FirstSixteenth:
       return layer < layers / 16;
-    case In::Middle:
+    case Layers::Middle:
       return layer >= eighth && layer < 7 * layers / 8;
-    case In::FirstFour:
+    case Layers::FirstFour:
       return layer < 4;
-    case In::FirstTwo:
+    case Layers::FirstTwo:
       return layer < 2;
   }
   return false;
 }
 
-bool holds(Of of, const MixFacts& facts) {
-  switch (of) {
-    case Of::Any:
+bool is_among(Models which, const MixFacts& facts) {
+  switch (which) {
+    case Models::Any:
       return true;
-    case Of::SharedHeads:
+    case Models::SharedHeads:
       return facts.heads_per_kv_head >= 4;
-    case Of::SharedHeadsOrExperts:
+    case Models::SharedHeadsOrExperts:
       return facts.heads_per_kv_head >= 4 || facts.experts >= 4;
-    case Of::EightExperts:
+    case Models::EightExperts:
       return facts.experts == 8;
-    case Of::LargeLlama:
+    case Models::LargeLlama:
       return facts.is_large_llama;
-    case Of::Importance:
+    case Models::Importance:
       return facts.has_importance;
-    case Of::NoImportance:
+    case Models::NoImportance:
       return !facts.has_importance;
   }
   return false;
@@ -186,12 +186,12 @@ bool fits(Format format, uint64_t columns) {
 bool is_experts_mix(const FileType& type) { return type.name == std::string_view("MXFP4_MOE"); }
 
 Format ruled_format(const FileType& type, const LayerTensor& tensor, const MixFacts& facts) {
-  const bool is_value =
-      tensor.name == "attn_v" || tensor.name == "attn_qkv" || tensor.name == "attn_kv_b";
+  const bool is_value = is_value_matrix(tensor.name);
   for (const Rule& rule : is_value ? std::span<const Rule>(kValueRules) : std::span(kRules)) {
     if (!rule.tensor.empty() && rule.tensor != tensor.name) continue;
     if (!rule.types.empty() && !lists(rule.types, type.name)) continue;
-    if (!in_layers(rule.in, tensor.layer, tensor.layers) || !holds(rule.of, facts)) continue;
+    if (!in_layers(rule.layers, tensor.layer, tensor.layers)) continue;
+    if (!is_among(rule.models, facts)) continue;
     return rule.format.value_or(type.format);
   }
   return type.format;
@@ -229,6 +229,10 @@ const FormatInfo& find_weight_format(std::string_view name) {
     return info;
   }
   fail(Code::Argument, "no weight format \"{}\"{}", nearest.name(), nearest.hint());
+}
+
+bool is_value_matrix(std::string_view name) noexcept {
+  return name == "attn_v" || name == "attn_qkv" || name == "attn_kv_b";
 }
 
 FileType pure_type(const FormatInfo& format) {

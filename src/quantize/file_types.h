@@ -63,6 +63,10 @@ struct LayerTensor {
   uint64_t columns = 0;
 };
 
+/// Whether the matrix of this name in a layer makes values of attention. Rules count these by
+/// themselves.
+bool is_value_matrix(std::string_view name) noexcept;
+
 /// Format of a layer's matrix. If blocks do not fit the rows, one of smaller blocks.
 Format layer_format(const FileType& type, const LayerTensor& tensor, const MixFacts& facts = {});
 /// Format of the output matrix, and of an embedding used as such.

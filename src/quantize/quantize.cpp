@@ -192,12 +192,8 @@ class FormatChooser {
   /// Counts the values' matrices: their rules go by their number, in the order of layers.
   void count(const TensorInfo& tensor) {
     const LayerTensorName parsed = layer_tensor_name(tensor.name);
-    if (is_value(parsed.name)) value_layers_.push_back({parsed.layer, tensor.name});
+    if (is_value_matrix(parsed.name)) value_layers_.push_back({parsed.layer, tensor.name});
     if (!parsed.name.empty()) layers_ = std::max(layers_, parsed.layer + 1);
-  }
-
-  static bool is_value(std::string_view name) {
-    return name == "attn_v" || name == "attn_qkv" || name == "attn_kv_b";
   }
 
   Format wanted(const TensorInfo& tensor) {
@@ -238,7 +234,7 @@ class FormatChooser {
                       .layers = layers_,
                       .is_stack = rank_of(tensor) == 3,
                       .columns = tensor.row_values()};
-    if (is_value(parsed.name)) {
+    if (is_value_matrix(parsed.name)) {
       const auto own = std::ranges::find(value_layers_, tensor.name, &ValueLayer::tensor);
       place.layer = static_cast<uint32_t>(own - value_layers_.begin());
       place.layers = static_cast<uint32_t>(value_layers_.size());
