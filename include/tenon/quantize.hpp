@@ -62,15 +62,15 @@ inline void quantize(const std::string& path, const std::string& target,
 /// Format and size of each tensor; writes nothing.
 inline std::vector<TensorChange> quantize_plan(const std::string& path,
                                                const QuantizeOptions& options = {}) {
-  const auto fill = [&](char* text, size_t capacity, size_t* length) {
+  // Room for most models, whose file is then opened once.
+  std::string text(size_t{1} << 16, '\0');
+  for (bool fits = false; !fits;) {
+    size_t length = 0;
     check(tenon_quantize_plan(path.c_str(), options.type.c_str(), options.formats.c_str(),
-                              detail::quantize_flags(options), text, capacity, length));
-  };
-  std::string text;
-  size_t length = 0;
-  fill(nullptr, 0, &length);
-  text.resize(length);
-  fill(text.data(), text.size(), &length);
+                              detail::quantize_flags(options), text.data(), text.size(), &length));
+    fits = length <= text.size();
+    text.resize(length);
+  }
   std::vector<TensorChange> changes;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

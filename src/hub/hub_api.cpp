@@ -3,15 +3,14 @@
 #include <tenon/hub.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "capi/host_struct.h"
+#include "capi/last_error.h"
 #include "hub/hub.h"
 
 struct tenon_hub {
@@ -31,37 +30,11 @@ namespace {
 
 using namespace tenon::hub;
 using tenon::Code;
-using tenon::Error;
 
-constexpr size_t kMaxErrorBytes = 2048;
-thread_local char last_hub_error[kMaxErrorBytes] = "";
-
-tenon_status report_hub_failure(tenon_status status, std::string_view message) noexcept {
-  const size_t length = std::min(message.size(), kMaxErrorBytes - 1);
-  std::memmove(last_hub_error, message.data(), length);
-  last_hub_error[length] = '\0';
-  return status;
-}
-
-/// Runs `body` and maps exceptions to a status.
-template <typename Body>
-tenon_status hub_fence(Body&& body) noexcept {
-  try {
-    body();
-    return TENON_OK;
-  } catch (const Error& error) {
-    return report_hub_failure(static_cast<tenon_status>(error.code()), error.what());
-  } catch (const std::bad_alloc&) {
-    return report_hub_failure(TENON_ERROR_NO_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return report_hub_failure(TENON_ERROR_INTERNAL, error.what());
-  } catch (...) {
-    return report_hub_failure(TENON_ERROR_INTERNAL, "an exception of unknown type");
-  }
-}
+constinit thread_local tenon::capi::LastError<tenon::Error> hub_error;
 
 constexpr auto kRefuseHubStruct = [](tenon_status status, const std::string& message) {
-  throw Error(static_cast<Code>(status), message);
+  throw tenon::Error(static_cast<Code>(status), message);
 };
 
 template <typename T>
@@ -139,7 +112,7 @@ Hub::Report report_to(tenon_hub_progress_callback progress, void* user) {
 }  // namespace
 
 tenon_status tenon_hub_create(const tenon_hub_options* options, tenon_hub** hub) {
-  return hub_fence([&] {
+  return hub_error.fence([&] {
     tenon_hub*& into = checked(hub, "hub");
     const auto known = tenon::capi::host_struct_in(options, "tenon_hub_options", kRefuseHubStruct);
     into = std::make_unique<tenon_hub>(settings_of(known)).release();
@@ -149,7 +122,7 @@ tenon_status tenon_hub_create(const tenon_hub_options* options, tenon_hub** hub)
 void tenon_hub_destroy(tenon_hub* hub) { delete hub; }
 
 tenon_status tenon_hub_model_get_info(const tenon_hub_model* model, tenon_hub_model_info* info) {
-  return hub_fence([&] { write_info(checked(model, "model").model, info); });
+  return hub_error.fence([&] { write_info(checked(model, "model").model, info); });
 }
 
 void tenon_hub_model_destroy(tenon_hub_model* model) { delete model; }
@@ -157,7 +130,7 @@ void tenon_hub_model_destroy(tenon_hub_model* model) { delete model; }
 tenon_status tenon_hub_pull(tenon_hub* hub, const char* reference,
                             tenon_hub_progress_callback progress, void* user,
                             tenon_hub_model** model) {
-  return hub_fence([&] {
+  return hub_error.fence([&] {
     tenon_hub_model*& into = checked(model, "model");
     const std::string text = &checked(reference, "reference");
     auto made = std::make_unique<tenon_hub_model>();
@@ -167,7 +140,7 @@ tenon_status tenon_hub_pull(tenon_hub* hub, const char* reference,
 }
 
 tenon_status tenon_hub_find(const tenon_hub* hub, const char* reference, tenon_hub_model** model) {
-  return hub_fence([&] {
+  return hub_error.fence([&] {
     tenon_hub_model*& into = checked(model, "model");
     const std::string text = &checked(reference, "reference");
     auto made = std::make_unique<tenon_hub_model>();
@@ -181,7 +154,7 @@ void tenon_hub_cancel(tenon_hub* hub) {
 }
 
 tenon_status tenon_hub_list_create(const tenon_hub* hub, tenon_hub_list** list) {
-  return hub_fence([&] {
+  return hub_error.fence([&] {
     tenon_hub_list*& into = checked(list, "list");
     auto made = std::make_unique<tenon_hub_list>();
     made->models = checked(hub, "hub").hub.list();
@@ -195,7 +168,7 @@ size_t tenon_hub_list_size(const tenon_hub_list* list) {
 
 tenon_status tenon_hub_list_get_info(const tenon_hub_list* list, size_t index,
                                      tenon_hub_model_info* info) {
-  return hub_fence([&] {
+  return hub_error.fence([&] {
     const auto& models = checked(list, "list").models;
     if (index >= models.size()) {
       tenon::fail(Code::Argument, "index is {}, the list has {} models", index, models.size());
@@ -207,13 +180,13 @@ tenon_status tenon_hub_list_get_info(const tenon_hub_list* list, size_t index,
 void tenon_hub_list_destroy(tenon_hub_list* list) { delete list; }
 
 tenon_status tenon_hub_remove(tenon_hub* hub, const char* reference, uint64_t* bytes_freed) {
-  return hub_fence([&] {
+  return hub_error.fence([&] {
     const std::string text = &checked(reference, "reference");
     const uint64_t freed = checked(hub, "hub").hub.remove(text);
     if (bytes_freed != nullptr) *bytes_freed = freed;
   });
 }
 
-const char* tenon_hub_last_error(void) { return last_hub_error; }
+const char* tenon_hub_last_error(void) { return hub_error.text(); }
 
 const char* tenon_hub_interface_description(void) { return tenon::kInterfaceJson; }

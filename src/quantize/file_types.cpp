@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/nearest_name.h"
+#include "base/words.h"
 
 namespace tenon {
 namespace {
@@ -129,15 +130,6 @@ constexpr Rule kRules[] = {
 };
 // clang-format on
 
-bool lists(std::string_view types, std::string_view type) {
-  while (!types.empty()) {
-    const size_t end = std::min(types.find(' '), types.size());
-    if (types.substr(0, end) == type) return true;
-    types.remove_prefix(std::min(end + 1, types.size()));
-  }
-  return false;
-}
-
 bool in_layers(Layers which, uint32_t layer, uint32_t layers) {
   const uint32_t eighth = layers / 8;
   switch (which) {
@@ -189,7 +181,7 @@ Format ruled_format(const FileType& type, const LayerTensor& tensor, const MixFa
   const bool is_value = is_value_matrix(tensor.name);
   for (const Rule& rule : is_value ? std::span<const Rule>(kValueRules) : std::span(kRules)) {
     if (!rule.tensor.empty() && rule.tensor != tensor.name) continue;
-    if (!rule.types.empty() && !lists(rule.types, type.name)) continue;
+    if (!rule.types.empty() && !has_word(rule.types, type.name, ' ')) continue;
     if (!in_layers(rule.layers, tensor.layer, tensor.layers)) continue;
     if (!is_among(rule.models, facts)) continue;
     return rule.format.value_or(type.format);
@@ -214,7 +206,7 @@ const FileType& find_file_type(std::string_view name) {
 }
 
 bool needs_importance(const FileType& type) noexcept {
-  return lists("IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS Q2_K_S", type.name);
+  return has_word("IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS Q2_K_S", type.name, ' ');
 }
 
 const FormatInfo& find_weight_format(std::string_view name) {
@@ -286,9 +278,9 @@ Format embedding_format(const FileType& type, uint64_t columns) {
   const std::string_view name = type.name;
   Format format = type.format;
   if (is_experts_mix(type)) format = Format::Q8_0;
-  if (lists("IQ1_S IQ1_M IQ2_XXS IQ2_XS", name)) format = Format::Q2_K;
-  if (lists("IQ2_S IQ2_M IQ3_XXS", name)) format = Format::IQ3_S;
-  if (lists("TQ1_0 TQ2_0 Q2_0", name)) format = Format::Q4_K;
+  if (has_word("IQ1_S IQ1_M IQ2_XXS IQ2_XS", name, ' ')) format = Format::Q2_K;
+  if (has_word("IQ2_S IQ2_M IQ3_XXS", name, ' ')) format = Format::IQ3_S;
+  if (has_word("TQ1_0 TQ2_0 Q2_0", name, ' ')) format = Format::Q4_K;
   return fitting_format(format, columns);
 }
 

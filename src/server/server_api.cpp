@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "capi/host_struct.h"
+#include "capi/last_error.h"
 #include "server/http/host_names.h"
 #include "server/http/http_head.h"
 #include "server/http_server.h"
@@ -31,35 +30,20 @@ namespace {
 
 using namespace tenon_http;
 
-constexpr size_t kMaxErrorBytes = 1024;
-thread_local char last_server_error[kMaxErrorBytes] = "";
+constinit thread_local tenon::capi::LastError<tenon::Error> server_error;
 
-tenon_status report_failure(tenon_status status, std::string_view message) noexcept {
-  const size_t length = std::min(message.size(), kMaxErrorBytes - 1);
-  std::memmove(last_server_error, message.data(), length);
-  last_server_error[length] = '\0';
-  return status;
-}
-
-/// Runs `body` and maps exceptions to a status.
+/// Runs `body` and turns its exceptions into a status.
 template <typename Body>
 tenon_status server_fence(Body&& body) noexcept {
-  try {
-    body();
-    return TENON_OK;
-  } catch (const tenon::Error& error) {
-    return report_failure(static_cast<tenon_status>(error.code()), error.what());
-  } catch (const ApiError& error) {
-    return report_failure(TENON_ERROR_ARGUMENT, error.what());
-  } catch (const ListenError& error) {
-    return report_failure(TENON_ERROR_IO, error.what());
-  } catch (const std::bad_alloc&) {
-    return report_failure(TENON_ERROR_NO_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return report_failure(TENON_ERROR_INTERNAL, error.what());
-  } catch (...) {
-    return report_failure(TENON_ERROR_INTERNAL, "an exception of unknown type");
-  }
+  return server_error.fence([&] {
+    try {
+      body();
+    } catch (const ApiError& error) {
+      throw tenon::Error(tenon::Code::Argument, error.what());
+    } catch (const ListenError& error) {
+      throw tenon::Error(tenon::Code::Io, error.what());
+    }
+  });
 }
 
 [[noreturn]] void refuse_argument(const std::string& message) {
@@ -280,6 +264,6 @@ tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seco
   });
 }
 
-const char* tenon_server_last_error(void) { return last_server_error; }
+const char* tenon_server_last_error(void) { return server_error.text(); }
 
 const char* tenon_server_interface_description(void) { return tenon::kInterfaceJson; }

@@ -5,8 +5,8 @@
 #include <limits>
 #include <numbers>
 
-#include "arch/folder/words.h"
 #include "arch/keys/keys.h"
+#include "base/words.h"
 
 namespace tenon {
 namespace {

@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "arch/folder/words.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "quant/formats.h"
 #include "weights/foreign/module.h"
 #include "weights/foreign/row_reader.h"
