@@ -83,7 +83,7 @@ class ImportanceCollector {
           fail(Code::Format,
                "importance of {}: an input is not finite: the model's weights are damaged, or its "
                "values exceed f32",
-               quoted(one.weight));
+               tenon::quoted(one.weight));
         }
         one.sums.push_back(static_cast<float>(sum));
       }

@@ -26,18 +26,18 @@ void check_values(const std::string& file, const WeightInputs& inputs) {
   const auto is_sum = [](float value) { return std::isfinite(value) && value >= 0; };
   if (inputs.sums.empty() || inputs.counts.empty() ||
       inputs.sums.size() % inputs.counts.size() != 0) {
-    fail(Code::Format, "{}: {} has {} sums for {} counts", file, quoted(inputs.weight),
+    fail(Code::Format, "{}: {} has {} sums for {} counts", file, tenon::quoted(inputs.weight),
          inputs.sums.size(), inputs.counts.size());
   }
   if (!std::ranges::all_of(inputs.sums, is_sum) || !std::ranges::all_of(inputs.counts, is_sum)) {
     fail(Code::Format, "{}: {} has a value that is negative or not finite: compute it again", file,
-         quoted(inputs.weight));
+         tenon::quoted(inputs.weight));
   }
 }
 
 std::vector<float> floats_of(const ModelFile& file, const TensorInfo& tensor) {
   if (tensor.format != Format::F32) {
-    fail(Code::Format, "{}: {} is {}, not f32", file.name(), quoted(tensor.name),
+    fail(Code::Format, "{}: {} is {}, not f32", file.name(), tenon::quoted(tensor.name),
          find_format(tensor.format)->name);
   }
   std::vector<float> values(tensor.num_values());
@@ -55,8 +55,8 @@ ImportanceMatrix of_gguf(const ModelFile& file) {
   ImportanceMatrix matrix;
   matrix.chunks = *chunks;
   matrix.chunk_tokens = keys.find<uint32_t>("imatrix.chunk_size").value_or(0);
-  if (const auto names = keys.find<std::vector<std::string>>("imatrix.datasets")) {
-    matrix.datasets = *names;
+  if (const auto names = keys.find<StringArray>("imatrix.datasets")) {
+    for (uint64_t i = 0; i < names->size(); ++i) matrix.datasets.emplace_back((*names)[i]);
   }
   for (const TensorInfo& sums : file.tensors()) {
     if (!sums.name.ends_with(kSums)) continue;
@@ -64,7 +64,8 @@ ImportanceMatrix of_gguf(const ModelFile& file) {
     inputs.weight = sums.name.substr(0, sums.name.size() - kSums.size());
     const TensorInfo* counts = file.find(inputs.weight + std::string(kCounts));
     if (counts == nullptr) {
-      fail(Code::Format, "{}: has sums of {} and no counts", file.name(), quoted(inputs.weight));
+      fail(Code::Format, "{}: has sums of {} and no counts", file.name(),
+           tenon::quoted(inputs.weight));
     }
     inputs.sums = floats_of(file, sums);
     inputs.counts = floats_of(file, *counts);
@@ -110,7 +111,7 @@ ImportanceMatrix of_old_form(const ByteSource& source, const std::shared_ptr<Sys
     inputs.counts = {static_cast<float>(std::max(calls, 1))};
     check_values(source.name(), inputs);
     if (!names.insert(inputs.weight).second) {
-      fail(Code::Format, "{}: has {} twice", source.name(), quoted(inputs.weight));
+      fail(Code::Format, "{}: has {} twice", source.name(), tenon::quoted(inputs.weight));
     }
     matrix.weights.push_back(std::move(inputs));
   }
@@ -126,7 +127,7 @@ ImportanceMatrix of_old_form(const ByteSource& source, const std::shared_ptr<Sys
 void WeightInputs::add(const WeightInputs& other) {
   if (sums.size() != other.sums.size() || counts.size() != other.counts.size()) {
     fail(Code::Argument, "importance of {}: {} sums and {} counts, in the other matrix {} and {}",
-         quoted(weight), sums.size(), counts.size(), other.sums.size(), other.counts.size());
+         tenon::quoted(weight), sums.size(), counts.size(), other.sums.size(), other.counts.size());
   }
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += other.sums[i];
   for (size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
@@ -210,9 +211,9 @@ std::vector<float> ImportanceMatrix::of(const TensorInfo& tensor) const {
   if (inputs->sums.size() % columns != 0 || (matrices != 1 && matrices != most) ||
       (inputs->counts.size() != 1 && inputs->counts.size() != matrices)) {
     fail(Code::Argument, "importance of {}: {} values for {} matrices of {} columns",
-         quoted(tensor.name), inputs->sums.size(), most, columns);
+         tenon::quoted(tensor.name), inputs->sums.size(), most, columns);
   }
-  std::vector<float> weights(most * columns, 1.0f);
+  std::vector<float> shares(most * columns, 1.0f);
   for (uint64_t m = 0; m < most; ++m) {
     const uint64_t from = matrices == 1 ? 0 : m;
     const float* sums = inputs->sums.data() + from * columns;
@@ -224,10 +225,10 @@ std::vector<float> ImportanceMatrix::of(const TensorInfo& tensor) const {
     if (!(mean > 0)) continue;
     for (uint64_t i = 0; i < columns; ++i) {
       const auto share = static_cast<float>(static_cast<double>(sums[i]) / mean);
-      weights[m * columns + i] = (share + kLeastShare) / (1.0f + kLeastShare);
+      shares[m * columns + i] = (share + kLeastShare) / (1.0f + kLeastShare);
     }
   }
-  return weights;
+  return shares;
 }
 
 }  // namespace tenon

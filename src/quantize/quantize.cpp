@@ -215,7 +215,7 @@ class FormatChooser {
           Code::Unsupported,
           "{}: {} becomes {}, which needs importance, and {} knows nothing of this tensor: give it "
           "a larger format, or accept it (without importance)",
-          name_, quoted(tensor.name), find_format(format)->name, options_.importance);
+          name_, tenon::quoted(tensor.name), find_format(format)->name, options_.importance);
     }
   }
 
