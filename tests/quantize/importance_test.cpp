@@ -148,6 +148,46 @@ TEST_F(Importance, DamageOfTheOldFormIsNamed) {
   expect_refused("has \"blk.0.attn_q.weight\" twice");
 }
 
+/// Either an error or values that quantising can use.
+TEST_F(Importance, AnyDamageIsASentenceOrUsable) {
+  ImportanceMatrix matrix;
+  matrix.weights = {{"blk.0.a.weight", {1, 2, 3, 4}, {5, 6}}, {"blk.1.b.weight", {7, 8}, {9}}};
+  matrix.datasets = {"texts"};
+  matrix.write(System::real(), path_);
+  std::ifstream in(path_, std::ios::binary);
+  const std::string gguf{std::istreambuf_iterator<char>(in), {}};
+  std::mt19937 random(7);
+  for (const std::string& whole : {gguf, old_form()}) {
+    int refused = 0;
+    for (int i = 0; i < 300; ++i) {
+      std::string bytes = whole;
+      for (int change = 0; change < 1 + i % 3; ++change) {
+        bytes[random() % bytes.size()] = static_cast<char>(random());
+      }
+      if (i % 5 == 0) bytes.resize(random() % bytes.size());
+      write(bytes);
+      try {
+        const ImportanceMatrix read_back = read();
+        for (const WeightInputs& each : read_back.weights) {
+          for (const uint64_t columns : {uint64_t{1}, uint64_t{2}, uint64_t{3}}) {
+            try {
+              for (const float weight : read_back.of(tensor_of(each.weight, {2, columns}))) {
+                ASSERT_TRUE(std::isfinite(weight) && weight > 0);
+              }
+            } catch (const Error& error) {
+              EXPECT_EQ(error.code(), Code::Argument) << error.what();
+            }
+          }
+        }
+      } catch (const Error& error) {
+        EXPECT_NE(error.code(), Code::Internal) << error.what();
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, 100);
+  }
+}
+
 TEST_F(Importance, OtherFilesAreRefused) {
   {
     GgufOutput out(System::real(), path_);
