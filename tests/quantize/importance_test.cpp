@@ -355,7 +355,8 @@ class QuantizeByImportance : public Importance {
     for (uint64_t i = 0; i < kLayers; ++i) out.add_tensor(name_of(i), shape, Format::F32);
     out.begin();
     for (uint64_t i = 0; i < kLayers; ++i) {
-      out.write(std::as_bytes(std::span(random_row(512, static_cast<uint32_t>(i)).values)));
+      const Row row = random_row(512, static_cast<uint32_t>(i));
+      out.write(std::as_bytes(std::span(row.values)));
     }
     out.commit();
     return open_model_file(folder_.path("in.gguf"));
