@@ -115,6 +115,10 @@ tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* in
       const tenon::ModelProgram* encoder = of_handle.find(tenon::ProgramRole::Encoder);
       if (encoder != nullptr) out.source_tokens = encoder->program.view().max_tokens;
     }
+    if (of_handle.can_run()) {
+      out.gives_text = of_handle.gives_rows() ? 0 : 1;
+      out.gives_rows = of_handle.row_pooling() ? 1 : 0;
+    }
     struct_out(out, info, "tenon_model_info");
   });
 }

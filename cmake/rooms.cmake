@@ -64,8 +64,8 @@ set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
 # Files per unit with TENON_UNITY: most rooms are one or two units.
 set(TENON_UNITY_FILES 26)
 
-# Files that process every weight of a model during loading: -O2 makes loading half as slow again.
-set(TENON_HOT backends/cpu/panels.cpp)
+# Files that process every weight of a model: -O2 makes loading half as slow again.
+set(TENON_HOT backends/cpu/layouts/panels.cpp quantize/row_encoders.cpp)
 
 # Files of other rooms whose code runs a few times per grammar, template or session: optimised for
 # size.
@@ -83,6 +83,12 @@ set(TENON_SMALL base/atomic_file.cpp base/linux/control_groups.cpp
                 text/template/jinja_number_filters.cpp text/template/jinja_parser.cpp
                 text/template/jinja_printf.cpp text/template/jinja_special_casing.cpp
                 text/template/jinja_strftime.cpp text/template/jinja_wordwrap.cpp)
+
+foreach(file ${TENON_HOT} ${TENON_SMALL})
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/${file})
+    message(FATAL_ERROR "TENON_HOT or TENON_SMALL in rooms.cmake names ${file}, which is not in src")
+  endif()
+endforeach()
 
 # tenon_optimize(TARGET MODE): sets the mode of optimised builds. -O3 makes code other than kernels
 # larger by an eighth, and no faster.

@@ -16,6 +16,8 @@ void add_inspect(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_make_model(CLI::App& app);
 void add_quantize(CLI::App& app);
+void add_imatrix(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_backends(CLI::App& app);
 void add_grammar(CLI::App& app);

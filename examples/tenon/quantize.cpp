@@ -1,4 +1,5 @@
-// tenon quantize: a model file with its matrices in formats of fewer bits.
+// tenon quantize: a model file with its matrices in formats of fewer bits; tenon convert: a folder as
+// a file.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -51,7 +52,7 @@ void quantize(QuantizeFlags flags) {
   flags.options.formats = joined(flags.tensor_formats, "\n");
   if (flags.dry_run) return print_plan(flags);
   if (flags.path.empty()) throw CLI::RequiredError("OUT");
-  ProgressBar progress("quantising");
+  ProgressBar progress(flags.type.empty() ? "converting" : "quantising");
   const Interruption interruption;
   flags.options.progress = [&](double fraction) {
     interruption.check();
@@ -72,7 +73,9 @@ void add_quantize(CLI::App& app) {
   tenon::QuantizeOptions& options = flags->options;
   CLI::App* command =
       app.add_subcommand("quantize", "Write a model file with fewer bits for each weight");
-  command->add_option("MODEL", flags->model, "GGUF file in F16, BF16 or F32")->required();
+  command
+      ->add_option("MODEL", flags->model, "GGUF file in F16, BF16 or F32, or a Hugging Face folder")
+      ->required();
   command
       ->add_option("TYPE", flags->type,
                    "Type of the file: " + joined(tenon::quantize_types(), ", "))
@@ -98,11 +101,34 @@ void add_quantize(CLI::App& app) {
                     "Leave the output matrix as it is");
   command->add_flag("--allow-requantize", options.again,
                     "Accept matrices that are quantised already; they lose quality again");
-  command->add_flag(
-      "--without-importance", options.without_importance,
-      "Accept types of one to three bits, whose answers are poor without an importance "
-      "matrix: none is read yet");
+  command
+      ->add_option("--imatrix", options.importance,
+                   "Importance matrix: weighs the error of each weight")
+      ->type_name("FILE");
+  command->add_flag("--without-importance", options.without_importance,
+                    "Accept types of one to three bits without an importance matrix; answers are "
+                    "poor");
   command->add_option("--threads,-t", options.threads, "Threads; 0: all that may be used")
+      ->type_name("N")
+      ->check(whole_number(0, 1024));
+  command->callback([flags] { quantize(*flags); });
+}
+
+void add_convert(CLI::App& app) {
+  auto flags = std::make_shared<QuantizeFlags>();
+  CLI::App* command = app.add_subcommand(
+      "convert",
+      "Write a Hugging Face folder as one GGUF file. Tensors keep their formats; those that no GGUF "
+      "file holds become F32");
+  command->add_option("MODEL", flags->model, "Hugging Face folder")->required();
+  command->add_option("OUT", flags->path, "GGUF file to write");
+  command
+      ->add_option("--outtype,--type", flags->type,
+                   "Type of the file instead: " + joined(tenon::quantize_types(), ", "))
+      ->type_name("TYPE");
+  command->add_flag("--dry-run", flags->dry_run,
+                    "Print format and size of each tensor; write nothing");
+  command->add_option("--threads,-t", flags->options.threads, "Threads; 0: all that may be used")
       ->type_name("N")
       ->check(whole_number(0, 1024));
   command->callback([flags] { quantize(*flags); });

@@ -155,6 +155,7 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   TensorBinder tensors(file, builder, std::move(ignored));
   if (options.decodes_packed) tensors.decode_packed();
   BuildContext context(model, options, tensors, builder);
+  if (options.product_inputs) builder.watch_products();
   Slot out = kNoSlot;
   try {
     out = build(context);

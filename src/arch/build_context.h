@@ -35,6 +35,8 @@ struct ProgramOptions {
   bool hidden_result = false;
   /// Keeps tables in the file that only rows_of_tokens() and rows_of_ngrams() read.
   bool rows_on_demand = false;
+  /// Also returns statistics of the inputs of products (ProgramBuilder::watch_products).
+  bool product_inputs = false;
   /// Decodes weights in formats of memory (quant/formats.h) to f32, for devices without them.
   bool decodes_packed = false;
 };

@@ -83,6 +83,7 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.context = default_context(options, spec);
   program.decodes_packed = sizes.decodes_packed;
   program.hidden_result = options.predictions;
+  program.product_inputs = options.product_inputs;
   program.row_result = options.embeddings == Embeddings::Also;
   program.rows_on_demand = options.rows_on_demand == Switch::On;
   return program;
@@ -181,8 +182,9 @@ void Model::build_program_and_weights() {
   spec_ = built.model;
   programs_.push_back(
       make_model_program(ProgramRole::Trunk, 0, std::move(built), std::move(executable)));
-  // Sized for an embedder, whose texts are at most this long.
-  if (rows_beside) programs_.front().private_positions = default_context();
+  // Sized for an embedder or statistics, whose texts are at most this long.
+  if (rows_beside || options_.product_inputs)
+    programs_.front().private_positions = default_context();
   const ModelProgram& trunk = programs_.front();
   std::vector<ModelProgram> others = programs_beside(*file_, spec, options_, trunk.executable.get(),
                                                      !has_packed_weights(trunk.program));

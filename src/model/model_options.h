@@ -42,6 +42,8 @@ struct ModelOptions {
   /// Loads the prediction blocks (PredictionBlock), to which the trunk passes its hidden states.
   /// Throws State for a file without them.
   bool predictions = false;
+  /// The trunk returns statistics of the inputs of its products (collect_importance).
+  bool product_inputs = false;
   Log log;
   /// Called on the loading thread while weights load; returning false cancels.
   std::function<bool(double fraction)> progress;

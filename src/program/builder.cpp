@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "program/operations.h"
 #include "program/ops.h"
 #include "program/program.h"
 
@@ -69,7 +70,44 @@ ProgramBuilder::Outputs ProgramBuilder::append(tenon_op op, std::initializer_lis
   }
   op.num_outputs = made.count;
   program_.ops_.push_back(op);
+  if (watches_) watch(op);
   return outputs;
+}
+
+void ProgramBuilder::watch(const tenon_op& product) {
+  const auto is_weight = [&](uint32_t slot) {
+    return program_.slots_[slot].kind == TENON_SLOT_WEIGHT;
+  };
+  const uint32_t x = product.inputs[0];
+  switch (product.kind) {
+    case TENON_OP_LINEAR:
+    case TENON_OP_LINEAR_HEADS:
+      if (!is_weight(product.inputs[1])) return;
+      program_.watched_.push_back(
+          {product.inputs[1], squares_of(x, program_.slots_[x].row_class == TENON_ROWS_TOKENS)});
+      return;
+    case TENON_OP_MOE_LINEAR: {
+      const uint32_t experts = product.inputs[1];
+      if (std::ranges::find(program_.results_, experts) == program_.results_.end()) {
+        result(Slot{experts});
+      }
+      program_.watched_.push_back({product.inputs[2], squares_of(x, false), experts});
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+uint32_t ProgramBuilder::squares_of(uint32_t x, bool mean) {
+  const auto [found, is_new] = squares_.try_emplace({x, mean}, TENON_NO_SLOT);
+  if (is_new) {
+    Slot squares = op::mul(*this, Slot{x}, Slot{x});
+    if (mean) squares = op::pool(*this, squares, TENON_POOL_MEAN);
+    result(squares);
+    found->second = number(squares);
+  }
+  return found->second;
 }
 
 Slot ProgramBuilder::weight(std::string_view name, Format format, uint64_t rows, uint64_t columns) {

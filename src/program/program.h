@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "quant/formats.h"
@@ -27,6 +28,14 @@ struct StepLimits {
   uint32_t max_outputs = 512;
 };
 
+/// The input of a product with a weight, as statistics read it (ProgramBuilder::watch_products).
+struct WatchedProduct {
+  uint32_t weight;  ///< slot
+  /// Result with the squares of the input's values: means over the tokens of each sequence, or rows.
+  uint32_t squares;
+  uint32_t experts = TENON_NO_SLOT;  ///< result [T, used] i32 with the experts of each row
+};
+
 /// A verified program. Immutable; owns everything its view points to.
 class Program {
  public:
@@ -36,6 +45,8 @@ class Program {
   [[nodiscard]] std::span<const tenon_op> ops() const { return ops_; }
   [[nodiscard]] std::span<const tenon_cache_group> groups() const { return groups_; }
   [[nodiscard]] std::span<const uint32_t> results() const { return results_; }
+  /// Empty unless the builder watched products.
+  [[nodiscard]] std::span<const WatchedProduct> watched() const { return watched_; }
 
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
@@ -55,6 +66,7 @@ class Program {
   std::vector<tenon_op> ops_;
   std::vector<tenon_cache_group> groups_;
   std::vector<uint32_t> results_;
+  std::vector<WatchedProduct> watched_;
   tenon_program view_{};
 };
 
@@ -101,6 +113,10 @@ class ProgramBuilder {
   /// Requires steps to provide at least this many tokens before each sequence.
   void look_back(uint32_t tokens);
 
+  /// Adds results with the squares of the inputs of all products with weights that follow
+  /// (Program::watched), for statistics.
+  void watch_products() { watches_ = true; }
+
   using Outputs = std::array<Slot, TENON_MAX_OUTPUTS>;
   /// Checks an operation and appends it, with outputs shaped by its rule. Trailing absent inputs
   /// are not counted. operations.h has a function per operation.
@@ -118,9 +134,14 @@ class ProgramBuilder {
 
  private:
   Slot add_slot(tenon_slot slot, std::string_view name);
+  void watch(const tenon_op& product);
+  /// The squares of `x` as a result: means over each sequence if `mean`.
+  uint32_t squares_of(uint32_t x, bool mean);
 
   Program program_;
-  std::map<const void*, Slot> shared_integers_;  // by address of the values
+  bool watches_ = false;
+  std::map<std::pair<uint32_t, bool>, uint32_t> squares_;  // by input and `mean`
+  std::map<const void*, Slot> shared_integers_;            // by address of the values
   uint32_t position_parts_ = 1;
   uint32_t token_history_ = 0;
 };

@@ -10,6 +10,13 @@
 namespace tenon {
 inline namespace TENON_QUANT_ISA {
 
+/// Weights of squared errors that are all 1. Encoders take a pointer instead to weights of single
+/// values, none negative and about 1 on average (an importance matrix).
+struct EvenWeights {
+  constexpr float operator[](int) const noexcept { return 1.0f; }
+  constexpr EvenWeights operator+(int) const noexcept { return {}; }
+};
+
 /// The integer nearest to value within [low, high], as f32; NaN gives low.
 constexpr float nearest_level(float value, float low, float high) noexcept {
   value = value > low ? value : low;
@@ -54,31 +61,32 @@ inline void normalise(const float* x, int count, float peak, float* out) noexcep
 }
 
 /// Result of rounding to levels q = nearest(x * inverse). With the best scale for these levels the
-/// squared error is sum(x^2) - gain.
+/// weighted squared error is sum(weight * x^2) - gain.
 struct ScaleFit {
   float scale = 0.0f;  ///< least-squares scale for these levels
   float gain = 0.0f;
 };
 
-inline ScaleFit evaluate_scale(const float* x, int count, float inverse, float low,
-                               float high) noexcept {
+template <typename Weights>
+ScaleFit evaluate_scale(const float* x, int count, float inverse, float low, float high,
+                        Weights weights) noexcept {
   float cross = 0.0f;
   float power = 0.0f;
   for (int i = 0; i < count; ++i) {
     const float level = nearest_level(x[i] * inverse, low, high);
-    cross += x[i] * level;
-    power += level * level;
+    cross += weights[i] * x[i] * level;
+    power += weights[i] * level * level;
   }
   if (!(power > 0.0f)) return {};
   return {cross / power, cross * cross / power};
 }
 
-/// The scale d with the least squared error of x ~ d * q, q integer in [low, high], low < 0 < high.
+/// The scale d with the least weighted squared error of x ~ d * q, q integer in [low, high], low < 0 < high.
 /// Tries scales that map the peak to levels around the end of the range (beyond it, the peak is
 /// clipped), then polishes the best. The peak goes to the longer side; short ranges are tried both
 /// ways.
-template <int kCount>
-float fit_scale(const float* values, int low, int high) noexcept {
+template <int kCount, typename Weights = EvenWeights>
+float fit_scale(const float* values, int low, int high, Weights weights = {}) noexcept {
   const float peak = signed_peak(values, kCount);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return 0.0f;
   float x[kCount];
@@ -92,14 +100,14 @@ float fit_scale(const float* values, int low, int high) noexcept {
   ScaleFit best;
   for (int i = -6; i <= 12; ++i) {  // step 0 keeps the peak exact
     const float inverse = sign * (range + delta * static_cast<float>(i));
-    const ScaleFit fit = evaluate_scale(x, kCount, inverse, bottom, top);
+    const ScaleFit fit = evaluate_scale(x, kCount, inverse, bottom, top, weights);
     if (fit.gain > best.gain) best = fit;
     if (range > 4.0f || low == -high) continue;
-    const ScaleFit mirrored = evaluate_scale(x, kCount, -inverse, bottom, top);
+    const ScaleFit mirrored = evaluate_scale(x, kCount, -inverse, bottom, top, weights);
     if (mirrored.gain > best.gain) best = mirrored;
   }
   for (int i = 0; i < 3 && best.scale != 0.0f; ++i) {
-    const ScaleFit fit = evaluate_scale(x, kCount, 1.0f / best.scale, bottom, top);
+    const ScaleFit fit = evaluate_scale(x, kCount, 1.0f / best.scale, bottom, top, weights);
     if (fit.gain <= best.gain) break;
     best = fit;
   }
@@ -112,20 +120,22 @@ struct AffineFit {
   float minimum = 0.0f;
 };
 
-/// The least-squares line through (q, x) for q = nearest((x - start) * inverse) in [0, top], and
+/// The weighted least-squares line through (q, x) for q = nearest((x - start) * inverse) in [0, top], and
 /// its squared error. `at_most_zero` clamps a positive minimum to 0.
-inline AffineFit evaluate_affine(const float* x, int count, float start, float inverse, float top,
-                                 bool at_most_zero, float& error) noexcept {
-  float sum_x = 0, sum_q = 0, sum_xx = 0, sum_xq = 0, sum_qq = 0;
+template <typename Weights>
+AffineFit evaluate_affine(const float* x, int count, float start, float inverse, float top,
+                          bool at_most_zero, Weights weights, float& error) noexcept {
+  float n = 0, sum_x = 0, sum_q = 0, sum_xx = 0, sum_xq = 0, sum_qq = 0;
   for (int i = 0; i < count; ++i) {
     const float q = nearest_level((x[i] - start) * inverse, 0.0f, top);
-    sum_x += x[i];
-    sum_q += q;
-    sum_xx += x[i] * x[i];
-    sum_xq += x[i] * q;
-    sum_qq += q * q;
+    const float weight = weights[i];
+    n += weight;
+    sum_x += weight * x[i];
+    sum_q += weight * q;
+    sum_xx += weight * x[i] * x[i];
+    sum_xq += weight * x[i] * q;
+    sum_qq += weight * q * q;
   }
-  const auto n = static_cast<float>(count);
   const float determinant = n * sum_qq - sum_q * sum_q;
   AffineFit fit;
   if (determinant > 0.0f) {
@@ -139,10 +149,11 @@ inline AffineFit evaluate_affine(const float* x, int count, float start, float i
   return fit;
 }
 
-/// The line scale * q + minimum, q in 0..top, with the least squared error over values. Tries steps
+/// The line scale * q + minimum, q in 0..top, with the least weighted squared error over values. Tries steps
 /// around (max - min) / top, centred on the values, and polishes the best.
-template <int kCount>
-AffineFit fit_affine(const float* values, int top, bool at_most_zero) noexcept {
+template <int kCount, typename Weights = EvenWeights>
+AffineFit fit_affine(const float* values, int top, bool at_most_zero,
+                     Weights weights = {}) noexcept {
   const float peak = signed_peak(values, kCount);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return {};
   float x[kCount];
@@ -164,7 +175,8 @@ AffineFit fit_affine(const float* values, int top, bool at_most_zero) noexcept {
     float start = 0.5f * (low + high - levels * step);
     if (at_most_zero && start > 0.0f) start = 0.0f;
     float error = 0.0f;
-    AffineFit fit = evaluate_affine(x, kCount, start, 1.0f / step, levels, at_most_zero, error);
+    AffineFit fit =
+        evaluate_affine(x, kCount, start, 1.0f / step, levels, at_most_zero, weights, error);
     if (i == -8 || error < best_error) {
       best = fit;
       best_error = error;
@@ -172,8 +184,8 @@ AffineFit fit_affine(const float* values, int top, bool at_most_zero) noexcept {
   }
   for (int i = 0; i < 3 && best.scale > 0.0f; ++i) {
     float error = 0.0f;
-    const AffineFit fit =
-        evaluate_affine(x, kCount, best.minimum, 1.0f / best.scale, levels, at_most_zero, error);
+    const AffineFit fit = evaluate_affine(x, kCount, best.minimum, 1.0f / best.scale, levels,
+                                          at_most_zero, weights, error);
     if (!(error < best_error)) break;
     best = fit;
     best_error = error;

@@ -25,14 +25,14 @@ struct Iq1Fit {
 /// Finds the least cost over points and offsets for every trial scale of every sub-block. Groups of
 /// kGroupsPerOffset share an offset. Keeps the best trial of each sub-block in `fit` and its index
 /// in chosen [kScales].
-template <int kScales, int kGroupsPerOffset, int kTrials>
+template <int kScales, int kGroupsPerOffset, int kTrials, typename Weights>
 void search_iq1(const float* x, const float (&scales)[32][kTrials], Iq1Fit<kScales>& fit,
-                int (&chosen)[kScales]) noexcept {
+                int (&chosen)[kScales], Weights weights) noexcept {
   constexpr int kGroupsPerScale = 32 / kScales;
   CodebookCosts<32, kTrials> plus;
   CodebookCosts<32, kTrials> minus;
-  search_codebook<kIq1Grid, kIq1Levels, 8>(x, scales, kIq1Offset, plus);
-  search_codebook<kIq1Grid, kIq1Levels, 8>(x, scales, -kIq1Offset, minus);
+  search_codebook<kIq1Grid, kIq1Levels, 8>(x, scales, kIq1Offset, plus, weights);
+  search_codebook<kIq1Grid, kIq1Levels, 8>(x, scales, -kIq1Offset, minus, weights);
   for (int s = 0; s < kScales; ++s) {
     float least = 3e38f;
     for (int t = 0; t < kTrials; ++t) {
@@ -61,8 +61,8 @@ void search_iq1(const float* x, const float (&scales)[32][kTrials], Iq1Fit<kScal
 }
 
 /// Fits x [256] (peak about 1) with scale codes 0..7.
-template <int kScales, int kGroupsPerOffset>
-Iq1Fit<kScales> fit_iq1(const float* x) noexcept {
+template <int kScales, int kGroupsPerOffset, typename Weights = EvenWeights>
+Iq1Fit<kScales> fit_iq1(const float* x, Weights weights = {}) noexcept {
   constexpr int kLimit = 7;
   constexpr int kGroupsPerScale = 32 / kScales;
   Iq1Fit<kScales> fit;
@@ -73,7 +73,7 @@ Iq1Fit<kScales> fit_iq1(const float* x) noexcept {
     float parts[kCodebookTrials];
     for (int t = 0; t < kCodebookTrials; ++t) parts[t] = 0.3f + 0.045f * static_cast<float>(t);
     trial_scales<8, kScales>(x, parts, scales);
-    search_iq1<kScales, kGroupsPerOffset>(x, scales, fit, chosen);
+    search_iq1<kScales, kGroupsPerOffset>(x, scales, fit, chosen, weights);
     for (int s = 0; s < kScales; ++s) wanted[s] = scales[s * kGroupsPerScale][chosen[s]];
   }
   fit.codebook.step = signed_peak(wanted, kScales) / (2 * kLimit + 1);
@@ -84,7 +84,7 @@ Iq1Fit<kScales> fit_iq1(const float* x) noexcept {
       scales[g][t] = fit.codebook.step * static_cast<float>(2 * near_code(centre, t, kLimit) + 1);
     }
   }
-  search_iq1<kScales, kGroupsPerOffset>(x, scales, fit, chosen);
+  search_iq1<kScales, kGroupsPerOffset>(x, scales, fit, chosen, weights);
   for (int s = 0; s < kScales; ++s) {
     const int centre = odd_code(wanted[s], fit.codebook.step, kLimit);
     fit.codebook.code[s] = near_code(centre, chosen[s], kLimit);

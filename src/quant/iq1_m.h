@@ -61,13 +61,14 @@ inline void iq1_m_write(const int* words, uint16_t d, BlockIQ1_M& block) noexcep
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq1_fit.h): slow.
-inline void encode(const float* in, BlockIQ1_M& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ1_M& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
-  const Iq1Fit<16> fit = fit_iq1<16, 1>(x);
+  const Iq1Fit<16> fit = fit_iq1<16, 1>(x, weights);
   for (int g = 0; g < 32; ++g) {
     const int nibble = fit.codebook.point[g] >> 8 | (fit.negative[g] ? 8 : 0);
     block.qs[g] = static_cast<uint8_t>(fit.codebook.point[g]);
@@ -78,7 +79,7 @@ inline void encode(const float* in, BlockIQ1_M& block) noexcept {
   float unit[256];
   iq1_m_write(words, 0x3c00, block);  // d = 1.0
   decode(block, unit);
-  iq1_m_write(words, refit_d(in, unit), block);
+  iq1_m_write(words, refit_d(in, unit, weights), block);
 }
 
 }  // namespace TENON_QUANT_ISA

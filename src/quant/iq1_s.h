@@ -43,13 +43,14 @@ inline void decode(const BlockIQ1_S& block, float* out) noexcept {
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq1_fit.h): slow.
-inline void encode(const float* in, BlockIQ1_S& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ1_S& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
-  const Iq1Fit<8> fit = fit_iq1<8, 4>(x);
+  const Iq1Fit<8> fit = fit_iq1<8, 4>(x, weights);
   for (int g = 0; g < 32; ++g) {
     block.qs[g] = static_cast<uint8_t>(fit.codebook.point[g]);
     block.qh[g / 4] |= static_cast<uint16_t>(fit.codebook.point[g] >> 8 << (3 * (g % 4)));
@@ -61,7 +62,7 @@ inline void encode(const float* in, BlockIQ1_S& block) noexcept {
   float unit[256];
   block.d = 0x3c00;  // 1.0
   decode(block, unit);
-  block.d = refit_d(in, unit);
+  block.d = refit_d(in, unit, weights);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -47,14 +47,15 @@ inline void decode(const BlockIQ2_S& block, float* out) noexcept {
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
-inline void encode(const float* in, BlockIQ2_S& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ2_S& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
-  for (int g = 0; g < 32; ++g) block.signs[g] = take_signs(x + 8 * g, false);
-  const auto fit = fit_codebook<kIq2SGrid, kIq2SLevels, 8, 32, 16>(x);
+  for (int g = 0; g < 32; ++g) block.signs[g] = take_signs(x + 8 * g, false, weights + 8 * g);
+  const auto fit = fit_codebook<kIq2SGrid, kIq2SLevels, 8, 32, 16>(x, weights);
   for (int g = 0; g < 32; ++g) {
     block.qs[g] = static_cast<uint8_t>(fit.point[g]);
     block.qh[g / 4] |= static_cast<uint8_t>(fit.point[g] >> 8 << (2 * (g % 4)));
@@ -65,7 +66,7 @@ inline void encode(const float* in, BlockIQ2_S& block) noexcept {
   float unit[256];
   block.d = 0x3c00;  // 1.0
   decode(block, unit);
-  block.d = refit_d(in, unit);
+  block.d = refit_d(in, unit, weights);
 }
 
 }  // namespace TENON_QUANT_ISA

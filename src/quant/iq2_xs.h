@@ -43,15 +43,16 @@ inline void decode(const BlockIQ2_XS& block, float* out) noexcept {
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
-inline void encode(const float* in, BlockIQ2_XS& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ2_XS& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
   uint8_t signs[32];
-  for (int g = 0; g < 32; ++g) signs[g] = take_signs(x + 8 * g, true);
-  const auto fit = fit_codebook<kIq2XsGrid, kIq2XsLevels, 8, 32, 16>(x);
+  for (int g = 0; g < 32; ++g) signs[g] = take_signs(x + 8 * g, true, weights + 8 * g);
+  const auto fit = fit_codebook<kIq2XsGrid, kIq2XsLevels, 8, 32, 16>(x, weights);
   for (int g = 0; g < 32; ++g) {
     block.qs[g] = static_cast<uint16_t>(fit.point[g] | (signs[g] & 127) << 9);
   }
@@ -61,7 +62,7 @@ inline void encode(const float* in, BlockIQ2_XS& block) noexcept {
   float unit[256];
   block.d = 0x3c00;  // 1.0
   decode(block, unit);
-  block.d = refit_d(in, unit);
+  block.d = refit_d(in, unit, weights);
 }
 
 }  // namespace TENON_QUANT_ISA

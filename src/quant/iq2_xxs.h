@@ -46,15 +46,16 @@ inline void decode(const BlockIQ2_XXS& block, float* out) noexcept {
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
-inline void encode(const float* in, BlockIQ2_XXS& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ2_XXS& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
   uint8_t signs[32];
-  for (int g = 0; g < 32; ++g) signs[g] = take_signs(x + 8 * g, true);
-  const auto fit = fit_codebook<kIq2XxsGrid, kIq2XxsLevels, 8, 32, 8>(x);
+  for (int g = 0; g < 32; ++g) signs[g] = take_signs(x + 8 * g, true, weights + 8 * g);
+  const auto fit = fit_codebook<kIq2XxsGrid, kIq2XxsLevels, 8, 32, 8>(x, weights);
   for (int s = 0; s < 8; ++s) {
     uint16_t* words = block.qs + 4 * s;
     uint32_t tail = static_cast<uint32_t>(fit.code[s]) << 28;
@@ -68,7 +69,7 @@ inline void encode(const float* in, BlockIQ2_XXS& block) noexcept {
   float unit[256];
   block.d = 0x3c00;  // 1.0
   decode(block, unit);
-  block.d = refit_d(in, unit);
+  block.d = refit_d(in, unit, weights);
 }
 
 }  // namespace TENON_QUANT_ISA

@@ -46,14 +46,15 @@ inline void decode(const BlockIQ3_S& block, float* out) noexcept {
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
-inline void encode(const float* in, BlockIQ3_S& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ3_S& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
-  for (int k = 0; k < 32; ++k) block.signs[k] = take_signs(x + 8 * k, false);
-  const auto fit = fit_codebook<kIq3SGrid, kIq3SLevels, 4, 64, 8>(x);
+  for (int k = 0; k < 32; ++k) block.signs[k] = take_signs(x + 8 * k, false, weights + 8 * k);
+  const auto fit = fit_codebook<kIq3SGrid, kIq3SLevels, 4, 64, 8>(x, weights);
   for (int g = 0; g < 64; ++g) {
     block.qs[g] = static_cast<uint8_t>(fit.point[g]);
     block.qh[g / 8] |= static_cast<uint8_t>(fit.point[g] >> 8 << (g % 8));
@@ -64,7 +65,7 @@ inline void encode(const float* in, BlockIQ3_S& block) noexcept {
   float unit[256];
   block.d = 0x3c00;  // 1.0
   decode(block, unit);
-  block.d = refit_d(in, unit);
+  block.d = refit_d(in, unit, weights);
 }
 
 }  // namespace TENON_QUANT_ISA

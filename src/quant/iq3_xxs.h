@@ -46,15 +46,16 @@ inline void decode(const BlockIQ3_XXS& block, float* out) noexcept {
 }
 
 /// in [256] finite. Points and scales are searched over the whole codebook (iq_fit.h): slow.
-inline void encode(const float* in, BlockIQ3_XXS& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ3_XXS& block, Weights weights = {}) noexcept {
   block = {};
   float x[256];
   const float peak = signed_peak(in, 256);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return;
   normalise(in, 256, peak, x);
   uint8_t signs[32];
-  for (int k = 0; k < 32; ++k) signs[k] = take_signs(x + 8 * k, true);
-  const auto fit = fit_codebook<kIq3XxsGrid, kIq3XxsLevels, 4, 64, 8>(x);
+  for (int k = 0; k < 32; ++k) signs[k] = take_signs(x + 8 * k, true, weights + 8 * k);
+  const auto fit = fit_codebook<kIq3XxsGrid, kIq3XxsLevels, 4, 64, 8>(x, weights);
   for (int g = 0; g < 64; ++g) block.qs[g] = static_cast<uint8_t>(fit.point[g]);
   for (int s = 0; s < 8; ++s) {
     uint32_t tail = static_cast<uint32_t>(fit.code[s]) << 28;
@@ -64,7 +65,7 @@ inline void encode(const float* in, BlockIQ3_XXS& block) noexcept {
   float unit[256];
   block.d = 0x3c00;  // 1.0
   decode(block, unit);
-  block.d = refit_d(in, unit);
+  block.d = refit_d(in, unit, weights);
 }
 
 }  // namespace TENON_QUANT_ISA

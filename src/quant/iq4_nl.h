@@ -32,8 +32,9 @@ inline void decode(const BlockIQ4_NL& block, float* out) noexcept {
 }
 
 /// in [32] finite. The scale is searched (iq4_values.h).
-inline void encode(const float* in, BlockIQ4_NL& block) noexcept {
-  block.d = scale_to_f16(fit_iq4_scale(in));
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ4_NL& block, Weights weights = {}) noexcept {
+  block.d = scale_to_f16(fit_iq4_scale(in, weights));
   const float inverse = inverse_step(f16_to_f32(block.d));
   for (int j = 0; j < 16; ++j) {
     const int low = nearest_iq4(in[j] * inverse);

@@ -25,21 +25,23 @@ constexpr int nearest_iq4(float x) noexcept {
   return index;
 }
 
-/// Squared error of x [32] ~ scale * kIq4Values[nearest].
-inline float iq4_error(const float* x, float scale) noexcept {
+/// Weighted squared error of x [32] ~ scale * kIq4Values[nearest].
+template <typename Weights>
+float iq4_error(const float* x, float scale, Weights weights) noexcept {
   const float inverse = inverse_step(scale);
   float error = 0.0f;
   for (int i = 0; i < 32; ++i) {
     const float difference =
         x[i] - scale * static_cast<float>(kIq4Values[nearest_iq4(x[i] * inverse)]);
-    error += difference * difference;
+    error += weights[i] * difference * difference;
   }
   return error;
 }
 
-/// The scale with the least squared error over values [32]: puts the peak around either end of the
+/// The scale with the least weighted squared error over values [32]: puts the peak around either end of the
 /// values, then polishes the best.
-inline float fit_iq4_scale(const float* values) noexcept {
+template <typename Weights = EvenWeights>
+float fit_iq4_scale(const float* values, Weights weights = {}) noexcept {
   const float peak = signed_peak(values, 32);
   if (!(peak < -kSmallestPeak || peak > kSmallestPeak)) return 0.0f;
   float x[32];
@@ -49,8 +51,8 @@ inline float fit_iq4_scale(const float* values) noexcept {
     float power = 0.0f;
     for (int i = 0; i < 32; ++i) {
       const auto value = static_cast<float>(kIq4Values[nearest_iq4(x[i] * inverse)]);
-      cross += x[i] * value;
-      power += value * value;
+      cross += weights[i] * x[i] * value;
+      power += weights[i] * value * value;
     }
     return ScaleFit{cross / power, cross * cross / power};
   };

@@ -44,9 +44,10 @@ inline void decode(const BlockIQ4_XS& block, float* out) noexcept {
 
 /// in [256] finite. Scales of sub-blocks are searched (iq4_values.h), then rounded to the best of
 /// three neighbouring 6-bit codes.
-inline void encode(const float* in, BlockIQ4_XS& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockIQ4_XS& block, Weights weights = {}) noexcept {
   float wanted[8];
-  for (int s = 0; s < 8; ++s) wanted[s] = fit_iq4_scale(in + 32 * s);
+  for (int s = 0; s < 8; ++s) wanted[s] = fit_iq4_scale(in + 32 * s, weights + 32 * s);
   block = {};
   block.d = scale_to_f16(signed_peak(wanted, 8) / -32.0f);
   const float d = f16_to_f32(block.d);
@@ -56,7 +57,7 @@ inline void encode(const float* in, BlockIQ4_XS& block) noexcept {
     int scale = centre;
     float least = -1.0f;
     for (int trial = centre - 1; trial <= centre + 1; ++trial) {
-      const float error = iq4_error(x, d * static_cast<float>(trial));
+      const float error = iq4_error(x, d * static_cast<float>(trial), weights + 32 * s);
       if (least < 0.0f || error < least) {
         least = error;
         scale = trial;

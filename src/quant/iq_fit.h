@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "quant/fit.h"
 #include "quant/iq_signs.h"
@@ -11,19 +12,20 @@
 namespace tenon {
 inline namespace TENON_QUANT_ISA {
 
-/// Costs of trial scales, up to sum(x^2), and the points that have them: [groups, trials].
+/// Costs of trial scales, up to sum(weight * x^2), and the points that have them: [groups, trials].
 template <int kGroups, int kTrials>
 struct CodebookCosts {
   float cost[kGroups][kTrials];
   int32_t point[kGroups][kTrials];
 };
 
-/// Finds the codebook point g with the least |x - scale * (g + offset)|^2 for every group of
+/// Finds the codebook point g with the least weighted |x - scale * (g + offset)|^2 for every group of
 /// kValues values and every trial scale of the group. kGrid holds codes of kBits bits per value;
 /// kLevels maps a code to its value.
-template <const auto& kGrid, const auto& kLevels, int kValues, int kGroups, int kTrials>
+template <const auto& kGrid, const auto& kLevels, int kValues, int kGroups, int kTrials,
+          typename Weights = EvenWeights>
 void search_codebook(const float* x, const float (&scales)[kGroups][kTrials], float offset,
-                     CodebookCosts<kGroups, kTrials>& best) noexcept {
+                     CodebookCosts<kGroups, kTrials>& best, Weights weights = {}) noexcept {
   constexpr int kBits = kValues == 8 ? 2 : 3;
   constexpr int kPoints = sizeof(kGrid) / sizeof(kGrid[0]);
   for (int g = 0; g < kGroups; ++g) {
@@ -34,15 +36,25 @@ void search_codebook(const float* x, const float (&scales)[kGroups][kTrials], fl
   }
   for (int32_t p = 0; p < kPoints; ++p) {
     float point[kValues];
-    float power = 0.0f;
+    float even_power = 0.0f;
     for (int j = 0; j < kValues; ++j) {
       const int code = kGrid[p] >> (kBits * j) & ((1 << kBits) - 1);
       point[j] = static_cast<float>(kLevels[code]) + offset;
-      power += point[j] * point[j];
+      even_power += point[j] * point[j];
     }
     for (int g = 0; g < kGroups; ++g) {
       float cross = 0.0f;
-      for (int j = 0; j < kValues; ++j) cross += x[g * kValues + j] * point[j];
+      float power = 0.0f;
+      if constexpr (std::is_same_v<Weights, EvenWeights>) {
+        for (int j = 0; j < kValues; ++j) cross += x[g * kValues + j] * point[j];
+        power = even_power;
+      } else {
+        for (int j = 0; j < kValues; ++j) {
+          const float weighted = weights[g * kValues + j] * point[j];
+          cross += x[g * kValues + j] * weighted;
+          power += point[j] * weighted;
+        }
+      }
       for (int t = 0; t < kTrials; ++t) {
         const float scale = scales[g][t];
         const float cost = scale * (scale * power - 2.0f * cross);
@@ -92,8 +104,9 @@ struct CodebookFit {
 };
 
 /// Fits x [kValues * kGroups] (magnitudes, peak about 1) with scale codes 0..15.
-template <const auto& kGrid, const auto& kLevels, int kValues, int kGroups, int kScales>
-CodebookFit<kGroups, kScales> fit_codebook(const float* x) noexcept {
+template <const auto& kGrid, const auto& kLevels, int kValues, int kGroups, int kScales,
+          typename Weights = EvenWeights>
+CodebookFit<kGroups, kScales> fit_codebook(const float* x, Weights weights = {}) noexcept {
   constexpr int kGroupsPerScale = kGroups / kScales;
   constexpr int kLimit = 15;
   CodebookFit<kGroups, kScales> fit;
@@ -110,7 +123,7 @@ CodebookFit<kGroups, kScales> fit_codebook(const float* x) noexcept {
     parts[15] = 1.0f / kLevels[0];
     trial_scales<kValues, kScales>(x, parts, scales);
     CodebookCosts<kGroups, kCodebookTrials> costs;
-    search_codebook<kGrid, kLevels, kValues>(x, scales, 0.0f, costs);
+    search_codebook<kGrid, kLevels, kValues>(x, scales, 0.0f, costs, weights);
     for (int s = 0; s < kScales; ++s) {
       float least = 0.0f;
       for (int t = 0; t < kCodebookTrials; ++t) {
@@ -132,7 +145,7 @@ CodebookFit<kGroups, kScales> fit_codebook(const float* x) noexcept {
     }
   }
   CodebookCosts<kGroups, 3> costs;
-  search_codebook<kGrid, kLevels, kValues>(x, scales, 0.0f, costs);
+  search_codebook<kGrid, kLevels, kValues>(x, scales, 0.0f, costs, weights);
   for (int s = 0; s < kScales; ++s) {
     float least = 3e38f;
     for (int t = 0; t < 3; ++t) {
@@ -151,9 +164,10 @@ CodebookFit<kGroups, kScales> fit_codebook(const float* x) noexcept {
 }
 
 /// Replaces x [8] by magnitudes and returns the signs: bit j is set if value j was negative. `even`
-/// makes the number of negative values even by flipping the smallest, which may leave it negative
-/// in x.
-inline uint8_t take_signs(float* x, bool even) noexcept {
+/// makes the number of negative values even by flipping the least by weight, which may leave it
+/// negative in x.
+template <typename Weights = EvenWeights>
+uint8_t take_signs(float* x, bool even, Weights weights = {}) noexcept {
   uint32_t signs = 0;
   int smallest = 0;
   for (int j = 0; j < 8; ++j) {
@@ -161,7 +175,11 @@ inline uint8_t take_signs(float* x, bool even) noexcept {
       signs |= 1u << j;
       x[j] = -x[j];
     }
-    if (x[j] < x[smallest]) smallest = j;
+    const bool less =
+        std::is_same_v<Weights, EvenWeights>
+            ? x[j] < x[smallest]
+            : weights[j] * x[j] * x[j] < weights[smallest] * x[smallest] * x[smallest];
+    if (less) smallest = j;
   }
   if (even && odd_bits(signs) != 0) {
     signs ^= 1u << smallest;
@@ -170,14 +188,16 @@ inline uint8_t take_signs(float* x, bool even) noexcept {
   return static_cast<uint8_t>(signs);
 }
 
-/// The f16 scale with the least squared error of in [256] for chosen codes. unit [256] is the
+/// The f16 scale with the least weighted squared error of in [256] for chosen codes. unit [256] is the
 /// decoded block for d = 1.
-inline uint16_t refit_d(const float* in, const float* unit) noexcept {
+template <typename Weights = EvenWeights>
+uint16_t refit_d(const float* in, const float* unit, Weights weights = {}) noexcept {
   double cross = 0.0;
   double power = 0.0;
   for (int i = 0; i < 256; ++i) {
-    cross += static_cast<double>(in[i]) * unit[i];
-    power += static_cast<double>(unit[i]) * unit[i];
+    const auto weight = static_cast<double>(weights[i]);
+    cross += weight * static_cast<double>(in[i]) * unit[i];
+    power += weight * static_cast<double>(unit[i]) * unit[i];
   }
   return scale_to_f16(power > 0.0 ? static_cast<float>(cross / power) : 0.0f);
 }

@@ -43,9 +43,10 @@ inline void decode(const BlockQ2_K& block, float* out) noexcept {
 }
 
 /// in [256] finite. Scales and minima are searched (k_fit.h).
-inline void encode(const float* in, BlockQ2_K& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ2_K& block, Weights weights = {}) noexcept {
   KScale scales[16];
-  const KBlockScales all = fit_k_affine<16, 16>(in, 3, 15, scales);
+  const KBlockScales all = fit_k_affine<16, 16>(in, 3, 15, scales, weights);
   block = {};
   block.d = all.d;
   block.dmin = all.dmin;

@@ -52,10 +52,11 @@ inline void decode(const BlockQ3_K& block, float* out) noexcept {
 }
 
 /// in [256] finite. Scales are searched (k_fit.h).
-inline void encode(const float* in, BlockQ3_K& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ3_K& block, Weights weights = {}) noexcept {
   int scales[16];
   block = {};
-  block.d = fit_k_scales<16, 16>(in, -4, 3, -32, scales);
+  block.d = fit_k_scales<16, 16>(in, -4, 3, -32, scales, weights);
   const float d = f16_to_f32(block.d);
   for (int s = 0; s < 16; ++s) {
     const int scale = scales[s] + 32;

@@ -31,8 +31,9 @@ inline void decode(const BlockQ4_0& block, float* out) noexcept {
 }
 
 /// in [32] finite. The scale is searched (fit.h), so the error is below that of peak / 8.
-inline void encode(const float* in, BlockQ4_0& block) noexcept {
-  block.d = scale_to_f16(fit_scale<32>(in, -8, 7));
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ4_0& block, Weights weights = {}) noexcept {
+  block.d = scale_to_f16(fit_scale<32>(in, -8, 7, weights));
   const float inverse = inverse_step(f16_to_f32(block.d));
   for (int j = 0; j < 16; ++j) {
     const int low = level_of(in[j], 0.0f, inverse, -8, 7) + 8;

@@ -32,8 +32,9 @@ inline void decode(const BlockQ4_1& block, float* out) noexcept {
 }
 
 /// in [32] finite. Scale and minimum are searched (fit.h).
-inline void encode(const float* in, BlockQ4_1& block) noexcept {
-  const AffineFit fit = fit_affine<32>(in, 15, false);
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ4_1& block, Weights weights = {}) noexcept {
+  const AffineFit fit = fit_affine<32>(in, 15, false, weights);
   block.d = scale_to_f16(fit.scale);
   block.m = scale_to_f16(fit.minimum);
   const float inverse = inverse_step(f16_to_f32(block.d));

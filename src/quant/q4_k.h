@@ -44,9 +44,10 @@ inline void decode(const BlockQ4_K& block, float* out) noexcept {
 }
 
 /// in [256] finite. Scales and minima are searched (k_fit.h).
-inline void encode(const float* in, BlockQ4_K& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ4_K& block, Weights weights = {}) noexcept {
   KScale scales[8];
-  const KBlockScales all = fit_k_affine<8, 32>(in, 15, 63, scales);
+  const KBlockScales all = fit_k_affine<8, 32>(in, 15, 63, scales, weights);
   block = {};
   block.d = all.d;
   block.dmin = all.dmin;

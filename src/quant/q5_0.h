@@ -35,9 +35,10 @@ inline void decode(const BlockQ5_0& block, float* out) noexcept {
 }
 
 /// in [32] finite. The scale is searched (fit.h).
-inline void encode(const float* in, BlockQ5_0& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ5_0& block, Weights weights = {}) noexcept {
   block = {};
-  block.d = scale_to_f16(fit_scale<32>(in, -16, 15));
+  block.d = scale_to_f16(fit_scale<32>(in, -16, 15, weights));
   const float inverse = inverse_step(f16_to_f32(block.d));
   for (int j = 0; j < 32; ++j) {
     const int q = level_of(in[j], 0.0f, inverse, -16, 15) + 16;

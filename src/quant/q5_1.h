@@ -36,8 +36,9 @@ inline void decode(const BlockQ5_1& block, float* out) noexcept {
 }
 
 /// in [32] finite. Scale and minimum are searched (fit.h).
-inline void encode(const float* in, BlockQ5_1& block) noexcept {
-  const AffineFit fit = fit_affine<32>(in, 31, false);
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ5_1& block, Weights weights = {}) noexcept {
+  const AffineFit fit = fit_affine<32>(in, 31, false, weights);
   block = {};
   block.d = scale_to_f16(fit.scale);
   block.m = scale_to_f16(fit.minimum);

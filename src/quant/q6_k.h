@@ -45,10 +45,11 @@ inline void decode(const BlockQ6_K& block, float* out) noexcept {
 }
 
 /// in [256] finite. Scales are searched (k_fit.h).
-inline void encode(const float* in, BlockQ6_K& block) noexcept {
+template <typename Weights = EvenWeights>
+void encode(const float* in, BlockQ6_K& block, Weights weights = {}) noexcept {
   int scales[16];
   block = {};
-  block.d = fit_k_scales<16, 16>(in, -32, 31, -128, scales);
+  block.d = fit_k_scales<16, 16>(in, -32, 31, -128, scales, weights);
   const float d = f16_to_f32(block.d);
   for (int s = 0; s < 16; ++s) {
     block.scales[s] = static_cast<int8_t>(scales[s]);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <system_error>
@@ -20,6 +21,8 @@
 #include "base/utf8.h"
 #include "file/gguf_output.h"
 #include "quantize/file_types.h"
+#include "quantize/importance.h"
+#include "quantize/row_encoders.h"
 #include "text/regex/pattern_search.h"
 
 namespace tenon {
@@ -137,16 +140,29 @@ MixFacts facts_of(const ModelFile& file) {
   return facts;
 }
 
+/// Whether blocks of the format are garbage for most matrices without importance.
+bool needs_importance(Format format) {
+  return format == Format::IQ1_S || format == Format::IQ1_M || format == Format::IQ2_XXS ||
+         format == Format::IQ2_XS || format == Format::IQ2_S || format == Format::IQ3_XXS;
+}
+
+/// No type: tensors keep their formats.
+constexpr FileType kAsItIs{"", Format::F32, UINT32_MAX};
+
 /// Decides formats of a file's tensors one after another.
 class FormatChooser {
  public:
-  FormatChooser(const ModelFile& file, const QuantizeOptions& options)
+  /// importance: null without a matrix
+  FormatChooser(const ModelFile& file, const QuantizeOptions& options,
+                const ImportanceMatrix* importance)
       : options_(options),
-        type_(find_file_type(options.type)),
+        importance_(importance),
+        type_(options.type.empty() ? kAsItIs : find_file_type(options.type)),
         rules_(read_rules(options.formats)),
         facts_(facts_of(file)),
         has_output_(file.find("output.weight") != nullptr),
         name_(file.name()) {
+    facts_.has_importance = importance != nullptr;
     const auto architecture = file.metadata().find<std::string_view>("general.architecture");
     if (architecture == "clip") {
       fail(Code::Unsupported, "{}: is a projector of pictures or sound, which is not quantised",
@@ -154,24 +170,26 @@ class FormatChooser {
     }
     for (const TensorInfo& tensor : file.tensors()) count(tensor);
     std::ranges::stable_sort(value_layers_, {}, &ValueLayer::layer);
-    if (needs_importance(type_) && !options.without_importance) {
+    if (needs_importance(type_) && importance == nullptr && !options.without_importance) {
       fail(Code::Unsupported,
-           "{} needs an importance matrix, without which answers are poor, and none is read yet: "
-           "choose a larger type, or accept it (without importance)",
+           "{} needs an importance matrix, without which answers are poor: give one, choose a "
+           "larger type, or accept it (without importance)",
            type_.name);
     }
   }
 
   Format choose(const TensorInfo& tensor) {
-    if (!is_changeable(tensor)) return tensor.format;
-    if (tensor.name == "output.weight" && options_.keep_output) return tensor.format;
+    if (!is_changeable(tensor)) return stored(tensor.format);
+    if (tensor.name == "output.weight" && options_.keep_output) return stored(tensor.format);
     const Format format = wanted(tensor);
-    if (format != tensor.format && is_quantised(tensor.format) && !options_.requantize) {
+    if (format != tensor.format && is_quantised(tensor.format) && is_quantised(format) &&
+        !options_.requantize) {
       fail(Code::Unsupported,
            "{}: tensor \"{}\" is {} already, and another rounding makes it worse: start from an "
            "F16, BF16 or F32 file, or allow it (requantize)",
            name_, tensor.name, find_format(tensor.format)->name);
     }
+    if (importance_ != nullptr && format != tensor.format) expect_importance(tensor, format);
     return format;
   }
 
@@ -184,6 +202,23 @@ class FormatChooser {
   }
 
  private:
+  /// The format in a file, exact.
+  static Format stored(Format format) { return is_memory_format(format) ? Format::F32 : format; }
+
+  /// Checks sizes, and that formats which need importance have it.
+  void expect_importance(const TensorInfo& tensor, Format format) const {
+    if (importance_->knows(tensor.name)) {
+      (void)importance_->of(tensor);
+    } else if (needs_importance(format) && !options_.without_importance &&
+               tensor.name != "output.weight" && tensor.name != "token_embd.weight") {
+      fail(
+          Code::Unsupported,
+          "{}: {} becomes {}, which needs importance, and {} knows nothing of this tensor: give it "
+          "a larger format, or accept it (without importance)",
+          name_, tenon::quoted(tensor.name), find_format(format)->name, options_.importance);
+    }
+  }
+
   struct ValueLayer {
     uint32_t layer;
     std::string_view tensor;
@@ -219,6 +254,7 @@ class FormatChooser {
     }
     const std::optional<Format> ruled = by_name ? by_name : by_pattern;
     if (ruled) return fitting_format(*ruled, columns);
+    if (&type_ == &kAsItIs) return stored(tensor.format);
     if (options_.pure) return fitting_format(type_.format, columns);
     if (is_output) return output_format(type_, columns, facts_);
     if (is_embedding || tensor.name == "per_layer_token_embd.weight") {
@@ -243,6 +279,7 @@ class FormatChooser {
   }
 
   const QuantizeOptions& options_;
+  const ImportanceMatrix* importance_;
   const FileType& type_;
   std::vector<TensorRule> rules_;
   MixFacts facts_;
@@ -261,8 +298,10 @@ class RowConverter {
       : system_(system), team_(threads, system) {}
 
   /// Converts rows [from, from + rows) of `tensor`, whose bytes are `in`, to `out`.
+  ///   importance  [matrices, columns], or empty
   void convert(const ModelFile& file, const TensorInfo& tensor, const FormatInfo& to, uint64_t from,
-               uint64_t rows, std::span<const std::byte> in, std::span<std::byte> out) {
+               uint64_t rows, std::span<const float> importance, std::span<const std::byte> in,
+               std::span<std::byte> out) {
     const uint64_t at_once = std::min<uint64_t>(rows, team_.num_threads());
     const uint64_t bytes = checked_mul(tensor.row_values() * sizeof(float), at_once, tensor.name);
     if (values_.size() < bytes) {
@@ -271,7 +310,10 @@ class RowConverter {
     }
     tensor_ = &tensor;
     to_ = &to;
+    from_ = from;
     rows_ = rows;
+    encode_ = row_encoder(to.id);
+    importance_ = importance;
     in_ = in;
     out_ = out;
     bad_row_ = UINT64_MAX;
@@ -291,6 +333,8 @@ class RowConverter {
     const uint64_t in_bytes = *row_bytes(from, columns);
     const uint64_t out_bytes = *row_bytes(*self.to_, columns);
     const uint64_t parts = std::min<uint64_t>(self.rows_, num_threads);
+    const uint64_t matrices = std::max<uint64_t>(1, self.importance_.size() / columns);
+    const uint64_t rows_each = rows_of(*self.tensor_) / matrices;
     if (thread >= parts) return;
     auto* values = reinterpret_cast<float*>(self.values_.data()) + thread * columns;
     for (uint64_t row = self.rows_ * thread / parts; row < self.rows_ * (thread + 1) / parts;
@@ -302,7 +346,13 @@ class RowConverter {
         }
         return;
       }
-      self.to_->encode_row(values, self.out_.data() + row * out_bytes, columns);
+      std::byte* out = self.out_.data() + row * out_bytes;
+      if (self.importance_.empty()) {
+        self.encode_.even(values, out, columns);
+      } else {
+        const uint64_t matrix = (self.from_ + row) / rows_each;
+        self.encode_.weighted(values, self.importance_.data() + matrix * columns, out, columns);
+      }
     }
   }
 
@@ -321,7 +371,10 @@ class RowConverter {
   Buffer values_;
   const TensorInfo* tensor_ = nullptr;
   const FormatInfo* to_ = nullptr;
+  uint64_t from_ = 0;
   uint64_t rows_ = 0;
+  RowEncoder encode_;
+  std::span<const float> importance_;
   std::span<const std::byte> in_;
   std::span<std::byte> out_;
   std::atomic<uint64_t> bad_row_{UINT64_MAX};  // the first in the current piece
@@ -329,8 +382,9 @@ class RowConverter {
 
 /// Keys that describe the file and not the model.
 bool is_own_key(std::string_view key) {
-  return key == "general.file_type" || key == "general.quantization_version" ||
-         key == "general.alignment" || key.starts_with("split.");
+  return key.starts_with("quantize.imatrix.") || key == "general.file_type" ||
+         key == "general.quantization_version" || key == "general.alignment" ||
+         key.starts_with("split.");
 }
 
 void expect_another_file(const ModelFile& file, const std::string& path) {
@@ -342,10 +396,32 @@ void expect_another_file(const ModelFile& file, const std::string& path) {
   }
 }
 
-}  // namespace
+std::optional<ImportanceMatrix> importance_of(const std::shared_ptr<System>& system,
+                                              const QuantizeOptions& options) {
+  if (options.importance.empty()) return std::nullopt;
+  return ImportanceMatrix::read(system, options.importance);
+}
 
-std::vector<TensorChange> plan_quantization(const ModelFile& file, const QuantizeOptions& options) {
-  FormatChooser chooser(file, options);
+/// Says by which matrix a file was quantised, with the keys of llama.cpp.
+void add_importance_keys(GgufOutput& out, const ImportanceMatrix& importance,
+                         const std::string& path) {
+  out.add("quantize.imatrix.file", std::filesystem::path(path).filename().string());
+  if (!importance.datasets.empty()) out.add("quantize.imatrix.dataset", importance.datasets[0]);
+  out.add("quantize.imatrix.entries_count", static_cast<uint32_t>(importance.weights.size()));
+  out.add("quantize.imatrix.chunks_count", importance.chunks);
+}
+
+/// The format that has most of the bytes.
+const FormatInfo& most_common(const std::vector<TensorChange>& changes) {
+  std::map<Format, uint64_t> bytes{{Format::F32, 0}};
+  for (const TensorChange& change : changes) bytes[change.to] += change.bytes_after;
+  const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
+  return *find_format(most->first);
+}
+
+std::vector<TensorChange> changes_of(const ModelFile& file, const QuantizeOptions& options,
+                                     const ImportanceMatrix* importance) {
+  FormatChooser chooser(file, options, importance);
   std::vector<TensorChange> changes;
   changes.reserve(file.tensors().size());
   for (const TensorInfo& tensor : file.tensors()) {
@@ -359,17 +435,29 @@ std::vector<TensorChange> plan_quantization(const ModelFile& file, const Quantiz
   return changes;
 }
 
+}  // namespace
+
+std::vector<TensorChange> plan_quantization(const std::shared_ptr<System>& system,
+                                            const ModelFile& file, const QuantizeOptions& options) {
+  const auto importance = importance_of(system, options);
+  return changes_of(file, options, importance ? &*importance : nullptr);
+}
+
 void write_quantized(const std::shared_ptr<System>& system, const ModelFile& file,
                      const std::string& path, const QuantizeOptions& options) {
-  const std::vector<TensorChange> changes = plan_quantization(file, options);
+  const auto importance = importance_of(system, options);
+  const std::vector<TensorChange> changes =
+      changes_of(file, options, importance ? &*importance : nullptr);
   expect_another_file(file, path);
   GgufOutput out(system, path);
   for (const auto& [key, value] : file.metadata().entries()) {
     if (!is_own_key(key)) out.add(key, value);
   }
-  const FileType& type = find_file_type(options.type);
-  out.add("general.file_type", type.number);
+  const uint32_t number = options.type.empty() ? pure_type(most_common(changes)).number
+                                               : find_file_type(options.type).number;
+  if (number != UINT32_MAX) out.add("general.file_type", number);
   out.add("general.quantization_version", uint32_t{2});
+  if (importance) add_importance_keys(out, *importance, options.importance);
   for (size_t i = 0; i < changes.size(); ++i) {
     const TensorInfo& tensor = file.tensors()[i];
     out.add_tensor(tensor.name, std::span(tensor.shape).first(tensor.rank), changes[i].to);
@@ -394,7 +482,11 @@ void write_quantized(const std::shared_ptr<System>& system, const ModelFile& fil
     const uint64_t out_bytes = changes[i].bytes_after / rows;
     const uint64_t most = std::clamp<uint64_t>(kChunkBytes / in_bytes, 1, rows);
     reserve(in, most * in_bytes);
-    if (to.id != tensor.format) reserve(encoded, most * out_bytes);
+    std::vector<float> weights;
+    if (to.id != tensor.format) {
+      reserve(encoded, most * out_bytes);
+      if (importance && row_encoder(to.id).weighted != nullptr) weights = importance->of(tensor);
+    }
     for (uint64_t row = 0; row < rows; row += most) {
       const double fraction = static_cast<double>(written) /
                               static_cast<double>(std::max<uint64_t>(1, out.tensor_bytes()));
@@ -406,7 +498,7 @@ void write_quantized(const std::shared_ptr<System>& system, const ModelFile& fil
       file.read(tensor, row * in_bytes, bytes);
       if (to.id != tensor.format) {
         const std::span<std::byte> result = encoded.span().first(count * out_bytes);
-        converter.convert(file, tensor, to, row, count, bytes, result);
+        converter.convert(file, tensor, to, row, count, weights, bytes, result);
         bytes = result;
       }
       out.write(bytes);

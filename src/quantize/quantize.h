@@ -16,8 +16,9 @@
 namespace tenon {
 
 struct QuantizeOptions {
-  /// Name of a file type: "Q4_K_M".
-  std::string type;
+  /// Name of a file type: "Q4_K_M". Empty: every tensor keeps its format; those of memory alone
+  /// (quant/formats.h) become f32.
+  std::string type{};
   /// Formats of single tensors, one "PATTERN=FORMAT" per line. PATTERN is a regular expression that
   /// is searched for in the tensor's name; the first that is found counts. "@output" means the
   /// output matrix, or the embedding that serves as one, "@embedding" the embedding; these outrank
@@ -26,7 +27,8 @@ struct QuantizeOptions {
   bool pure = false;         ///< the type's format for all matrices, without rules for layers
   bool keep_output = false;  ///< leaves the output matrix as it is
   bool requantize = false;   ///< accepts matrices that are quantised already
-  bool without_importance = false;  ///< accepts types that need an importance matrix
+  bool without_importance = false;  ///< accepts such types without an importance matrix
+  std::string importance{};         ///< path of an importance matrix, or empty
   uint32_t threads = 0;             ///< 0: all that the process may use
   /// Returns false to cancel. `tensor` is the one whose bytes come next.
   std::function<bool(std::string_view tensor, double fraction)> progress{};
@@ -42,14 +44,16 @@ struct TensorChange {
 };
 
 /// Decides the format of each tensor, in the order of the file. Throws Argument for unknown names,
-/// a malformed line of formats and one that no tensor matches; Unsupported for quantised
-/// matrices without `requantize`, a type that needs an importance matrix, and projectors.
-std::vector<TensorChange> plan_quantization(const ModelFile& file, const QuantizeOptions& options);
+/// a malformed line of formats, one that no tensor matches, and an importance matrix of another
+/// model; Unsupported for quantised matrices without `requantize`, formats that need importance
+/// where it is unknown, and projectors; Io and Format like ImportanceMatrix::read.
+std::vector<TensorChange> plan_quantization(const std::shared_ptr<System>& system,
+                                            const ModelFile& file, const QuantizeOptions& options);
 
-/// Writes `path`, a GGUF file with the keys of `file`. Memory: the directory, pieces of
-/// 8 MiB or a row, and a row of f32 per thread. The file appears complete or not at all. Throws like plan_quantization; Argument if
-/// `path` is a file of the model; Format for a value that is not finite, naming the tensor; Io;
-/// Cancelled.
+/// Writes `path`, a GGUF file with the keys of `file`. Memory: the directory, pieces of 8 MiB or a
+/// row, a row of f32 per thread, and the importance matrix. The file appears complete or not at
+/// all. Throws like plan_quantization; Argument if `path` is a file of the model; Format for a value
+/// that is not finite, naming the tensor; Io; Cancelled.
 void write_quantized(const std::shared_ptr<System>& system, const ModelFile& file,
                      const std::string& path, const QuantizeOptions& options);
 

@@ -85,6 +85,22 @@ TEST(CEmbedder, GivesARowForEachText) {
   EXPECT_FALSE(std::equal(rows.begin(), rows.begin() + width, rows.begin() + width));
 }
 
+TEST(CEmbedder, IsForModelsThatGiveRows) {
+  const auto uses = [](const char* shape, const char* embeddings, bool inspects) {
+    const tenon::TempFolder folder;
+    tenon::write_random_model(folder.path("model.gguf"), shape, "f32");
+    const tenon::Model model(folder.path("model.gguf"),
+                             {.inspect = inspects, .extra = {{"embeddings", embeddings}}});
+    const tenon_model_info info = model.info();
+    return std::pair(info.gives_text, info.gives_rows);
+  };
+  EXPECT_EQ(uses("tiny-bert", "auto", false), std::pair(0u, 1u));
+  EXPECT_EQ(uses("tiny", "auto", false), std::pair(1u, 0u));
+  EXPECT_EQ(uses("tiny", "on", false), std::pair(0u, 1u));
+  EXPECT_EQ(uses("tiny", "also", false), std::pair(1u, 1u));
+  EXPECT_EQ(uses("tiny", "also", true), std::pair(0u, 0u));
+}
+
 TEST(CEmbedder, TakesTokensAndNoTexts) {
   const OneModel model("tiny-bert");
   const EmbedderPtr embedder = model.embedder("pooling", "none");

@@ -99,7 +99,7 @@ TEST(Layout, Callbacks) {
 }
 
 TEST(Layout, ModelSummary) {
-  expect_struct<tenon_model_info>(184);
+  expect_struct<tenon_model_info>(192);
   EXPECT_FIELD(tenon_model_info, has_weights, 4);
   EXPECT_FIELD(tenon_model_info, architecture, 8);
   EXPECT_FIELD(tenon_model_info, name, 24);
@@ -119,6 +119,8 @@ TEST(Layout, ModelSummary) {
   EXPECT_FIELD(tenon_model_info, experts, 160);
   EXPECT_FIELD(tenon_model_info, experts_used, 168);
   EXPECT_FIELD(tenon_model_info, source_tokens, 176);
+  EXPECT_FIELD(tenon_model_info, gives_text, 184);
+  EXPECT_FIELD(tenon_model_info, gives_rows, 188);
 }
 
 TEST(Layout, Memory) {
@@ -271,6 +273,25 @@ TEST(Layout, Planning) {
   EXPECT_FIELD(tenon_placed_device, memory_bytes, 80);
   EXPECT_FIELD(tenon_placed_device, has_own_memory, 88);
   EXPECT_FIELD(tenon_placed_device, fits, 92);
+}
+
+TEST(Layout, Quantize) {
+  expect_struct<tenon_quantize_options>(56);
+  EXPECT_FIELD(tenon_quantize_options, flags, 4);
+  EXPECT_FIELD(tenon_quantize_options, type, 8);
+  EXPECT_FIELD(tenon_quantize_options, formats, 16);
+  EXPECT_FIELD(tenon_quantize_options, importance, 24);
+  EXPECT_FIELD(tenon_quantize_options, threads, 32);
+  EXPECT_FIELD(tenon_quantize_options, progress, 40);
+  EXPECT_FIELD(tenon_quantize_options, user, 48);
+  expect_struct<tenon_importance_options>(56);
+  EXPECT_FIELD(tenon_importance_options, flags, 4);
+  EXPECT_FIELD(tenon_importance_options, chunk_tokens, 8);
+  EXPECT_FIELD(tenon_importance_options, max_chunks, 16);
+  EXPECT_FIELD(tenon_importance_options, dataset, 24);
+  EXPECT_FIELD(tenon_importance_options, add_to, 32);
+  EXPECT_FIELD(tenon_importance_options, progress, 40);
+  EXPECT_FIELD(tenon_importance_options, user, 48);
 }
 
 }  // namespace

@@ -17,10 +17,20 @@ class QuantizeApi : public testing::Test {
  protected:
   QuantizeApi() { tenon::write_random_model(source_, "tiny", "f16"); }
 
+  static tenon_quantize_options options(const char* type, const char* formats = nullptr) {
+    tenon_quantize_options out{};
+    out.struct_size = sizeof out;
+    out.type = type;
+    out.formats = formats;
+    return out;
+  }
+
   tenon_status quantize(const char* type, const char* formats = nullptr, uint32_t flags = 0,
                         uint64_t threads = 0) {
-    return tenon_quantize(source_.c_str(), target_.c_str(), type, formats, flags, threads, nullptr,
-                          nullptr);
+    tenon_quantize_options known = options(type, formats);
+    known.flags = flags;
+    known.threads = threads;
+    return tenon_quantize(source_.c_str(), target_.c_str(), &known);
   }
 
   void expect_refused(tenon_status got, tenon_status status, const char* text) {
@@ -66,30 +76,53 @@ TEST_F(QuantizeApi, PlansWithoutWriting) {
 }
 
 TEST_F(QuantizeApi, SaysWhatIsWrong) {
-  expect_refused(quantize(nullptr), TENON_ERROR_ARGUMENT, "type is NULL");
   expect_refused(quantize("Q4_X"), TENON_ERROR_ARGUMENT, "no file type \"Q4_X\"");
   expect_refused(quantize("Q4_0", nullptr, 1u << 20), TENON_ERROR_ARGUMENT, "flags");
   expect_refused(quantize("Q4_0", nullptr, 0, 1u << 20), TENON_ERROR_ARGUMENT, "threads");
   expect_refused(quantize("Q4_0", "@output=q7"), TENON_ERROR_ARGUMENT, "no weight format \"q7\"");
   expect_refused(quantize("IQ1_S"), TENON_ERROR_UNSUPPORTED, "needs an importance matrix");
-  const auto between = [](const char* path, const char* target) {
-    return tenon_quantize(path, target, "Q4_0", "", 0, 0, nullptr, nullptr);
+  const tenon_quantize_options known = options("Q4_0", "");
+  const auto between = [&](const char* path, const char* target) {
+    return tenon_quantize(path, target, &known);
   };
   expect_failure(between(nullptr, "x"), TENON_ERROR_ARGUMENT, "path is NULL");
   expect_failure(between(source_.c_str(), nullptr), TENON_ERROR_ARGUMENT, "target is NULL");
   expect_failure(between("/nowhere.gguf", "x"), TENON_ERROR_IO, "/nowhere.gguf");
   expect_failure(between(source_.c_str(), "/nowhere/out.gguf"), TENON_ERROR_IO,
                  "/nowhere/out.gguf");
-  expect_failure(tenon_quantize_plan(source_.c_str(), "Q4_0", nullptr, 0, nullptr, 0, nullptr),
+  expect_failure(tenon_quantize_plan(source_.c_str(), &known, nullptr, 0, nullptr),
                  TENON_ERROR_ARGUMENT, "NULL");
+  expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), nullptr), TENON_ERROR_ARGUMENT,
+                 "tenon_quantize_options is NULL");
 }
 
-TEST_F(QuantizeApi, FoldersAreRefused) {
+TEST_F(QuantizeApi, WithoutATypeTheFileIsCopied) {
+  ASSERT_EQ(quantize(nullptr), TENON_OK);
+  for (const tenon::TensorChange& change : tenon::quantize_plan(target_, {.type = ""})) {
+    EXPECT_EQ(change.from, change.to) << change.name;
+  }
+  EXPECT_EQ(std::filesystem::file_size(target_), std::filesystem::file_size(source_));
+}
+
+TEST_F(QuantizeApi, ADamagedFolderIsRefused) {
   std::filesystem::create_directory(folder_.path("model"));
   std::ofstream(folder_.path("model/config.json")) << "{}";
-  expect_failure(tenon_quantize(folder_.path("model").c_str(), target_.c_str(), "Q4_0", nullptr, 0,
-                                0, nullptr, nullptr),
-                 TENON_ERROR_UNSUPPORTED, "a Hugging Face folder is not quantised");
+  const tenon_quantize_options known = options("Q4_0");
+  const tenon_status status =
+      tenon_quantize(folder_.path("model").c_str(), target_.c_str(), &known);
+  EXPECT_NE(status, TENON_OK);
+  EXPECT_THAT(tenon_last_error(), testing::HasSubstr("config.json"));
+  EXPECT_FALSE(std::filesystem::exists(target_));
+}
+
+TEST_F(QuantizeApi, AnImportanceMatrixOfAnotherKindIsRefused) {
+  tenon_quantize_options known = options("IQ2_XS");
+  known.importance = source_.c_str();
+  expect_refused(tenon_quantize(source_.c_str(), target_.c_str(), &known), TENON_ERROR_FORMAT,
+                 "is not an importance matrix");
+  known.importance = "/nowhere.dat";
+  expect_refused(tenon_quantize(source_.c_str(), target_.c_str(), &known), TENON_ERROR_IO,
+                 "/nowhere.dat");
 }
 
 TEST_F(QuantizeApi, ExceptionsOfFunctionsPass) {
@@ -97,6 +130,56 @@ TEST_F(QuantizeApi, ExceptionsOfFunctionsPass) {
                                {.progress = [](double) -> bool { throw std::out_of_range("x"); }}),
                std::out_of_range);
   EXPECT_FALSE(std::filesystem::exists(target_));
+}
+
+class ImportanceApi : public QuantizeApi {
+ protected:
+  std::string text_ = [] {
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += std::to_string(i) + " ";
+    return text;
+  }();
+  std::string matrix_ = folder_.path("matrix.gguf");
+};
+
+TEST_F(ImportanceApi, IsWrittenAndUsed) {
+  double last = 0;
+  tenon::write_importance(source_, text_, matrix_,
+                          {.chunk_tokens = 64, .dataset = "numbers", .progress = [&](double done) {
+                             EXPECT_GT(done, last);
+                             last = done;
+                             return true;
+                           }});
+  EXPECT_EQ(last, 1.0);
+  const auto size = std::filesystem::file_size(matrix_);
+  tenon::write_importance(source_, text_, matrix_, {.chunk_tokens = 64, .add_to = matrix_});
+  EXPECT_EQ(std::filesystem::file_size(matrix_), size);
+  tenon::quantize(source_, target_, {.type = "Q4_0", .importance = matrix_});
+  tenon::Session session{tenon::Model(target_)};
+  session.append("hello");
+  EXPECT_FALSE(session.logits().empty());
+}
+
+TEST_F(ImportanceApi, SaysWhatIsWrong) {
+  tenon_importance_options known{};
+  known.struct_size = sizeof known;
+  const auto write = [&](const char* path, const std::string& text) {
+    return tenon_importance_write(path, nullptr, text.data(), text.size(), matrix_.c_str(), &known);
+  };
+  expect_failure(write(nullptr, text_), TENON_ERROR_ARGUMENT, "path is NULL");
+  expect_failure(write(source_.c_str(), "short"), TENON_ERROR_ARGUMENT, "give a longer text");
+  known.flags = 1u << 20;
+  expect_failure(write(source_.c_str(), text_), TENON_ERROR_ARGUMENT, "flags");
+  known.flags = 0;
+  known.chunk_tokens = uint64_t{1} << 40;
+  expect_failure(write(source_.c_str(), text_), TENON_ERROR_ARGUMENT, "chunk_tokens");
+  known.chunk_tokens = 64;
+  known.add_to = source_.c_str();
+  expect_failure(write(source_.c_str(), text_), TENON_ERROR_FORMAT, "is not an importance matrix");
+  known.add_to = nullptr;
+  known.progress = [](void*, double) -> int32_t { return 1; };
+  expect_failure(write(source_.c_str(), text_), TENON_ERROR_CANCELLED, "cancelled");
+  EXPECT_FALSE(std::filesystem::exists(matrix_));
 }
 
 TEST(QuantizeTypes, AreListed) {

@@ -4,6 +4,8 @@
 
 #include "engine/embedder.h"
 #include "model/model.h"
+#include "model/open_model.h"
+#include "quantize/quantize.h"
 #include "tests/base/expect_error.h"
 #include "tests/model/shared_folders.h"
 #include "text/chat/chat.h"
@@ -40,6 +42,41 @@ TEST_P(FolderModel, HasTheLogitsOfTransformers) {
   const double error = logits_error(path_, GetParam().context);
   RecordProperty("error", std::to_string(1e6 * error));
   EXPECT_LE(error, GetParam().name == std::string("qwen3_5") ? 1e-3 : 2e-4);
+}
+
+TEST_P(FolderModel, IsTheSameAsAFile) {
+  const TempFolder temp;
+  const std::string file = temp.path("model.gguf");
+  const auto system = System::real();
+  const auto opened = open_model(path_, {system, {}});
+  write_quantized(system, *opened, file, {});
+  const auto folder = Model::load(path_, exact_options(GetParam().context));
+  const auto model = Model::load(file, exact_options(GetParam().context));
+  EXPECT_EQ(model->chat_template(), folder->chat_template());
+  for (const char* text :
+       {"Once upon a time", " Gr\u00fc\u00dfe, 12345 \u4e2d\n\n\tx", "<|im_start|>user"}) {
+    for (const bool special : {false, true}) {
+      const EncodeOptions options{.add_special = special, .parse_special = special};
+      EXPECT_EQ(model->tokenizer()->encode(text, options),
+                folder->tokenizer()->encode(text, options));
+    }
+  }
+  const std::vector<Token> prompt = read_json(path_ + "/expected.json").at("prompt_ids");
+  Session from_file(Engine::create(model));
+  Session from_folder(Engine::create(folder));
+  const std::vector<float> got = evaluate_all(from_file, prompt);
+  const std::vector<float> expected = evaluate_all(from_folder, prompt);
+  const bool has_packed = std::ranges::any_of(
+      opened->tensors(), [](const TensorInfo& tensor) { return is_memory_format(tensor.format); });
+  if (has_packed) {
+    ASSERT_EQ(got.size(), expected.size());
+    const float largest = std::ranges::max(expected, {}, [](float x) { return std::fabs(x); });
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_NEAR(got[i], expected[i], 2e-2 * std::fabs(largest)) << i;
+    }
+  } else {
+    EXPECT_EQ(got, expected);
+  }
 }
 
 TEST_P(FolderModel, RendersChatsAsTransformers) {

@@ -94,7 +94,7 @@ TEST_F(Quantize, EveryTypeHasTheBytesOfItsEncoders) {
     SCOPED_TRACE(type.name);
     const auto file = is_slow(type) ? small : large;
     const QuantizeOptions options{.type = type.name, .without_importance = true, .threads = 2};
-    const auto changes = plan_quantization(*file, options);
+    const auto changes = plan_quantization(System::real(), *file, options);
     const auto out = quantized(*file, options);
     EXPECT_EQ(out->metadata().get_u32("general.file_type"), type.number);
     ASSERT_EQ(out->tensors().size(), changes.size());
@@ -171,20 +171,21 @@ TEST_F(Quantize, FormatsOfSingleTensorsOutrankTheType) {
                           .formats =
                               "attn_v=q5_0\n^blk\\.0\\.attn_k\\.weight$=Q4_1\n"
                               "attn_k=q4_0\n(ffn|attn)_output=Q8_0\n"};
-  auto changes = plan_quantization(*file, options);
+  auto changes = plan_quantization(System::real(), *file, options);
   EXPECT_EQ(format_of(changes, "blk.0.attn_v.weight"), Format::Q5_0);
   EXPECT_EQ(format_of(changes, "blk.0.attn_k.weight"), Format::Q4_1);
   EXPECT_EQ(format_of(changes, "blk.1.attn_k.weight"), Format::Q4_0);
   EXPECT_EQ(format_of(changes, "blk.1.attn_output.weight"), Format::Q8_0);
   EXPECT_EQ(format_of(changes, "blk.0.attn_norm.weight"), Format::F32);
   options = {.type = "Q4_0", .formats = "@embedding=f16"};
-  EXPECT_EQ(format_of(plan_quantization(*file, options), "token_embd.weight"), Format::F16);
+  EXPECT_EQ(format_of(plan_quantization(System::real(), *file, options), "token_embd.weight"),
+            Format::F16);
 }
 
 TEST_F(Quantize, TheOutputMatrixHasAFormatOfItsOwn) {
   const auto file = one_tensor("output.weight", std::vector<float>(512, 1.0f), 2);
   const auto format = [&](const QuantizeOptions& options) {
-    return format_of(plan_quantization(*file, options), "output.weight");
+    return format_of(plan_quantization(System::real(), *file, options), "output.weight");
   };
   EXPECT_EQ(format({.type = "Q4_0"}), Format::Q6_K);
   EXPECT_EQ(format({.type = "Q4_0", .formats = "@output=q5_1"}), Format::Q5_1);
@@ -195,7 +196,8 @@ TEST_F(Quantize, TheOutputMatrixHasAFormatOfItsOwn) {
 
 TEST_F(Quantize, ATiedEmbeddingIsTheOutputMatrix) {
   const auto file = random();  // tied
-  EXPECT_EQ(format_of(plan_quantization(*file, {.type = "Q4_0", .formats = "@output=q5_0"}),
+  EXPECT_EQ(format_of(plan_quantization(System::real(), *file,
+                                        {.type = "Q4_0", .formats = "@output=q5_0"}),
                       "token_embd.weight"),
             Format::Q5_0);
 }
@@ -223,7 +225,7 @@ TEST_F(Quantize, LayersCountInTheirOwnOrder) {
     tensors.push_back({"blk." + std::to_string(layer) + ".attn_v.weight", {2, 256}});
   }
   const auto file = shaped(folder_.path("in.gguf"), tensors);
-  const auto changes = plan_quantization(*file, {.type = "Q3_K_M"});
+  const auto changes = plan_quantization(System::real(), *file, {.type = "Q3_K_M"});
   EXPECT_EQ(format_of(changes, "blk.1.attn_v.weight"), Format::Q5_K);
   EXPECT_EQ(format_of(changes, "blk.2.attn_v.weight"), Format::Q4_K);
   EXPECT_EQ(format_of(changes, "blk.10.attn_v.weight"), Format::Q4_K);
@@ -235,12 +237,12 @@ TEST_F(Quantize, LeadingExtentsOfOneAreNone) {
                                                      {"blk.0.ffn_up.weight", {1, 4, 256}},
                                                      {"blk.0.ffn_up_exps.weight", {2, 4, 256}},
                                                      {"dec.blk.0.ffn_down.weight", {4, 256}}});
-  auto changes = plan_quantization(*file, {.type = "MXFP4_MOE"});
+  auto changes = plan_quantization(System::real(), *file, {.type = "MXFP4_MOE"});
   EXPECT_EQ(format_of(changes, "blk.0.ffn_gate_inp_shexp.weight"), Format::F32);
   EXPECT_EQ(format_of(changes, "blk.0.time_mix_lerp_x.weight"), Format::F32);
   EXPECT_EQ(format_of(changes, "blk.0.ffn_up.weight"), Format::Q8_0);
   EXPECT_EQ(format_of(changes, "blk.0.ffn_up_exps.weight"), Format::MXFP4);
-  changes = plan_quantization(*file, {.type = "Q3_K_L"});
+  changes = plan_quantization(System::real(), *file, {.type = "Q3_K_L"});
   EXPECT_EQ(format_of(changes, "dec.blk.0.ffn_down.weight"), Format::Q5_K);
 }
 

@@ -404,6 +404,8 @@ typedef struct tenon_model_info {
   uint64_t experts_used; /* per token */
   /* Longest source of the encoder, in tokens; 0: no encoder. Since 0.1 */
   uint64_t source_tokens;
+  uint32_t gives_text; /* 1: loaded for sessions and engines. Since 0.1 */
+  uint32_t gives_rows; /* 1: loaded for embedders. Since 0.1 */
 } tenon_model_info;
 
 TENON_API tenon_status tenon_model_get_info(const tenon_model* model, tenon_model_info* info);
@@ -1615,7 +1617,9 @@ TENON_API tenon_status tenon_embedder_cancel(tenon_embedder* embedder);
  * Writes a model file with its matrices in formats of fewer bits. Types of files ("Q4_K_M") are
  * those of llama.cpp: each gives some matrices, in some layers, more bits than the rest.
  *
- *   tenon_quantize("model-f16.gguf", "model-q4.gguf", "Q4_K_M", NULL, 0, 0, NULL, NULL);
+ *   tenon_quantize_options options = {sizeof options};
+ *   options.type = "Q4_K_M";
+ *   tenon_quantize("model-f16.gguf", "model-q4.gguf", &options);
  */
 
 /* Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever. */
@@ -1624,35 +1628,76 @@ TENON_API const char* tenon_quantize_type(size_t index);
 #define TENON_QUANTIZE_PURE 1u        /* one format for all matrices, without rules for layers */
 #define TENON_QUANTIZE_KEEP_OUTPUT 2u /* the output matrix stays as it is */
 #define TENON_QUANTIZE_AGAIN 4u       /* accepts matrices that are quantised already */
-/* Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S), which need an importance matrix:
- * none is read yet, and answers are poor without. */
+/* Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S) without an importance matrix;
+ * answers are poor. */
 #define TENON_QUANTIZE_WITHOUT_IMPORTANCE 8u
 
-/* Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
- * Equal files and rules give equal bytes, with any number of threads. The file appears under its
- * name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread.
- *   type      one of the names
- *   formats   NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular
- *             expression, that is found in a tensor's name decides. "@output=FORMAT" means the
- *             output matrix, or the embedding that serves as one, "@embedding=FORMAT" the
- *             embedding; these outrank patterns
- *   flags     TENON_QUANTIZE_*
- *   threads   0: all that the process may use
- *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
- * ARGUMENT for an unknown type, format or pattern, a line that fits no tensor, and a target that is
- * the model itself; UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that
- * need an importance matrix without TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder;
- * FORMAT for a damaged file and a value that its format cannot hold, naming the tensor; IO. Any
- * thread. */
-TENON_API tenon_status tenon_quantize(const char* path, const char* target, const char* type,
-                                      const char* formats, uint32_t flags, uint64_t threads,
-                                      tenon_progress_callback progress, void* user);
+typedef struct tenon_quantize_options {
+  uint32_t struct_size;
+  uint32_t flags;         /* TENON_QUANTIZE_* */
+  const char* type;       /* one of the names; NULL: every tensor keeps its format, and formats of
+                           * folders that no GGUF file holds become F32 */
+  const char* formats;    /* NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a
+                           * regular expression, that is found in a tensor's name decides.
+                           * "@output=FORMAT" means the output matrix, or the embedding that serves
+                           * as one, "@embedding=FORMAT" the embedding; these outrank patterns */
+  const char* importance; /* NULL, or path of an importance matrix, by which errors are weighed */
+  uint64_t threads;       /* 0: all that the process may use */
+  tenon_progress_callback progress; /* NULL, or called with 0 <= fraction <= 1 on the caller's
+                                     * thread; nonzero ends the call: CANCELLED */
+  void* user;                       /* first argument of progress */
+} tenon_quantize_options;
+
+/* Writes a GGUF file `target` from the GGUF file (any part of a split one) or Hugging Face folder
+ * `path`. Keys stay; the tokenizer.json of a folder becomes "tokenizer.huggingface.json", which this
+ * library reads.
+ * Equal files and options give equal bytes, with any number of threads. The file appears under its
+ * name complete or not at all. Takes 16 MiB of memory, a row of f32 for each thread, and the
+ * importance matrix.
+ * ARGUMENT for an unknown type, format or pattern, a line that fits no tensor, an importance matrix
+ * of another model, and a target that is the model itself; UNSUPPORTED for quantised matrices
+ * without TENON_QUANTIZE_AGAIN, for types that need an importance matrix without one or
+ * TENON_QUANTIZE_WITHOUT_IMPORTANCE, and a projector; FORMAT for a damaged file and a value
+ * that its format cannot hold, naming the tensor; IO. Any thread. */
+TENON_API tenon_status tenon_quantize(const char* path, const char* target,
+                                      const tenon_quantize_options* options);
 /* The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
  * its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
- * Writes no file. Errors as tenon_quantize. See "Buffers" in 1. */
-TENON_API tenon_status tenon_quantize_plan(const char* path, const char* type, const char* formats,
-                                           uint32_t flags, char* text, size_t capacity,
-                                           size_t* length);
+ * Writes no file and calls no function of the options. Errors as tenon_quantize. See "Buffers" in
+ * 1. */
+TENON_API tenon_status tenon_quantize_plan(const char* path, const tenon_quantize_options* options,
+                                           char* text, size_t capacity, size_t* length);
+
+/* Importance: mean squares of the inputs of a model's products with weights over a text, by which
+ * tenon_quantize weighs errors. Take the texts that the model is for, in their languages; 50,000
+ * tokens are plenty. */
+
+#define TENON_IMPORTANCE_SPECIAL 1u /* the text may spell control tokens */
+#define TENON_IMPORTANCE_OUTPUT 2u  /* also the output matrix */
+
+typedef struct tenon_importance_options {
+  uint32_t struct_size;
+  uint32_t flags;        /* TENON_IMPORTANCE_* */
+  uint64_t chunk_tokens; /* 0: 512; each part of the text is computed by itself */
+  uint64_t max_chunks;   /* 0: all */
+  const char* dataset;   /* NULL, or name of the text, kept in the file */
+  const char* add_to;    /* NULL, or path of a matrix of the model to which the text is added */
+  tenon_progress_callback progress; /* NULL, or called with 0 <= fraction <= 1 on the caller's
+                                     * thread; nonzero ends the call: CANCELLED */
+  void* user;                       /* first argument of progress */
+} tenon_importance_options;
+
+/* Computes the model `path` on a text and writes its importance matrix to `target`, a file that
+ * llama.cpp reads, too. The file appears complete or not at all. Tokens that do not fill the last
+ * part are left out. Experts that no token chose count as unknown.
+ *   options     scope MODEL, or NULL: device, threads; "context" and "embeddings" do not count
+ *   importance  NULL: the defaults
+ * ARGUMENT for a text shorter than a part and for `add_to` of another model; UNSUPPORTED for a model
+ * that gives rows; FORMAT for a damaged file and inputs that are not finite, naming the weight; the
+ * errors of tenon_model_load. Any thread. */
+TENON_API tenon_status tenon_importance_write(const char* path, const tenon_options* options,
+                                              const char* text, size_t length, const char* target,
+                                              const tenon_importance_options* importance);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,13 @@ bool shows_tools(const tenon::Chat& chat) {
   }
 }
 
+bool gives_text(const tenon_model* model) {
+  tenon_model_info info{};
+  info.struct_size = sizeof info;
+  tenon::check(tenon_model_get_info(model, &info));
+  return info.gives_text != 0;
+}
+
 int64_t seconds_since_1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
@@ -73,16 +80,17 @@ ServedModel::ServedModel(std::string name, const tenon_model* model,
       model_(model),
       tokenizer_(tokenizer_of(model)),
       fingerprint_(fingerprint_of(model)) {
-  try {
-    tenon::check(tenon_engine_create(model, engine_options, &own_engine_));
-    engine_ = own_engine_;
-    open(context);
-  } catch (const tenon::Error& error) {
-    tenon_engine_destroy(own_engine_);
-    own_engine_ = engine_ = nullptr;
-    // An embedding model has no engine; any other error is a failure.
-    if (error.code() != tenon::Code::State) throw;
+  if (!gives_text(model)) {
     context_ = tenon::Embedder(model).info().max_tokens;
+    return;
+  }
+  tenon::check(tenon_engine_create(model, engine_options, &own_engine_));
+  engine_ = own_engine_;
+  try {
+    open(context);
+  } catch (...) {
+    tenon_engine_destroy(own_engine_);
+    throw;
   }
 }
 
