@@ -306,9 +306,10 @@ void FolderStore::catch_up() {
       system_->stat(lock_fd_, stat) == 0 && stat.size_bytes == kCountBytes &&
       read_all(*system_, lock_fd_, 0, std::as_writable_bytes(std::span(&num_changes, 1)));
   if (is_known && is_read_ && num_changes == num_changes_) return;
-  num_changes_ = is_known ? num_changes : 0;
+  // A new count begins where no other process has been.
+  num_changes_ = is_known ? num_changes : random_number(*system_);
   read_folder();
-  is_read_ = true;
+  is_read_ = is_known || note_change();
 }
 
 void FolderStore::read_folder() {
