@@ -86,8 +86,8 @@ class HostStore final : public tenon::BlockStore {
   }
   std::optional<uint64_t> find(tenon::Hash128 key) noexcept override {
     int64_t size = -1;
-    host_->call_host_logged(
-        "find", [&] { size = functions_.find(functions_.user, Key(key).bytes); });
+    host_->call_host_logged("find",
+                            [&] { size = functions_.find(functions_.user, Key(key).bytes); });
     if (size < 0) return std::nullopt;
     return static_cast<uint64_t>(size);
   }
@@ -110,8 +110,7 @@ class HostStore final : public tenon::BlockStore {
     return status == 0;
   }
   void remove(tenon::Hash128 key) noexcept override {
-    host_->call_host_logged("remove",
-                            [&] { functions_.remove(functions_.user, Key(key).bytes); });
+    host_->call_host_logged("remove", [&] { functions_.remove(functions_.user, Key(key).bytes); });
   }
 
  private:

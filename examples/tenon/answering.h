@@ -27,7 +27,7 @@ struct AnswerFlags {
   bool offline = false;
   uint64_t max_tokens = 0;
   OptionFlags model_options;
-  std::string store;  ///< folder of computed prefixes; empty for none
+  std::string store;        ///< folder of computed prefixes; empty for none
   std::string store_bytes;  ///< as typed; empty for the default
   OptionFlags session_options;
   OptionFlags sampler_options;

@@ -189,9 +189,10 @@ void BlockTier::write_blocks(Shared& shared, Hash128 key) {
       continue;
     }
     block.seal(record.span());
-    const Hash128 before =
-        needs_all && text.size() > block.tokens.size() ? record_key(found.before, group, shared.bits)
-                                                       : Hash128{};
+    // A state is useful by itself, other blocks with those before them.
+    const bool is_alone =
+        groups[group].num_needed == 1 || text.size() == shared.cache.block_tokens();
+    const Hash128 before = is_alone ? Hash128{} : record_key(found.before, group, shared.bits);
     if (shared.store->write(name, before, record.span())) {
       shared.written_bytes += record.size();
     } else {
@@ -240,21 +241,15 @@ class BlockTier::Plan {
     return held_[at(index, group)] == 0 && index >= first_needed(group, end);
   }
   void note_held(uint64_t index, uint32_t group) { held_[at(index, group)] = 1; }
-  void note_missing(uint64_t index, uint32_t group) {
-    stored_[at(index, group)] = Stored::No;
-  }
+  void note_missing(uint64_t index, uint32_t group) { stored_[at(index, group)] = Stored::No; }
   /// The record that holds a block.
   [[nodiscard]] StoredBlock record(uint64_t index, uint32_t group) const {
     const uint32_t block_tokens = shared_.cache.block_tokens();
     const uint64_t end = (index + 1) * block_tokens;
     const bool needs_all = groups_[group].num_needed == UINT64_MAX;
     const auto text = std::span(read_.tokens).first(end);
-    return {shared_.bits,
-            read_.keys[index],
-            group,
-            end,
-            groups_[group].block_bytes,
-            needs_all ? text.last(block_tokens) : text};
+    return {shared_.bits, read_.keys[index],          group,
+            end,          groups_[group].block_bytes, needs_all ? text.last(block_tokens) : text};
   }
 
  private:
@@ -285,51 +280,76 @@ class BlockTier::Plan {
   uint64_t num_usable_ = 0;
 };
 
+/// Records that were read, in one piece of memory, on their way to the cache.
+class BlockTier::Batch {
+ public:
+  Batch(Shared& shared, uint64_t largest_bytes)
+      : room_(shared.system, kBatchBytes + largest_bytes, "records of blocks") {}
+  /// Room for a record of at most the largest size; requires !is_full().
+  [[nodiscard]] std::span<std::byte> next(uint64_t size_bytes) const {
+    return room_.span().subspan(used_bytes_, size_bytes);
+  }
+  void keep(uint64_t size_bytes, const TierCache::Block& block) {
+    blocks_.push_back(block);
+    used_bytes_ += size_bytes;
+  }
+  [[nodiscard]] bool is_full() const { return used_bytes_ >= kBatchBytes; }
+  [[nodiscard]] std::span<const TierCache::Block> blocks() const { return blocks_; }
+  void clear() {
+    blocks_.clear();
+    used_bytes_ = 0;
+  }
+
+ private:
+  Buffer room_;
+  uint64_t used_bytes_ = 0;
+  std::vector<TierCache::Block> blocks_;
+};
+
 void BlockTier::read_blocks(Shared& shared, StoreRead& read) {
   Plan plan(shared, read);
-  const std::span<const TierCache::Group> groups = shared.cache.groups();
-  struct Batch {
-    std::vector<Buffer> records;
-    std::vector<TierCache::Block> blocks;
-    uint64_t size_bytes = 0;
-  } batch;
+  if (plan.find_end() <= plan.num_usable()) return;
+  const auto num_groups = static_cast<uint32_t>(shared.cache.groups().size());
+  uint64_t largest_bytes = 0;
+  for (uint32_t group = 0; group < num_groups; ++group) {
+    largest_bytes = std::max(largest_bytes, plan.record(read.keys.size() - 1, group).size_bytes());
+  }
+  Batch batch(shared, largest_bytes);
   const auto add = [&] {
-    if (batch.blocks.empty()) return true;
-    if (!shared.cache.add(read, batch.blocks)) return false;
-    for (const TierCache::Block& block : batch.blocks) plan.note_held(block.index, block.group);
-    shared.hits += batch.blocks.size();
-    batch = {};
+    if (batch.blocks().empty()) return true;
+    if (!shared.cache.add(read, batch.blocks())) return false;
+    for (const TierCache::Block& block : batch.blocks()) plan.note_held(block.index, block.group);
+    shared.hits += batch.blocks().size();
+    batch.clear();
     return true;
   };
-  // Again without the records that turned out to be damaged.
-  for (bool again = true; std::exchange(again, false);) {
-    const uint64_t end = plan.find_end();
-    if (end <= plan.num_usable()) return;
-    for (uint64_t index = 0; index < end && !again; ++index) {
-      for (uint32_t group = 0; group < groups.size() && !again; ++group) {
+  // Reads up to the first damaged record, then plans again without it.
+  const auto read_until = [&](uint64_t end) {
+    for (uint64_t index = 0; index < end; ++index) {
+      for (uint32_t group = 0; group < num_groups; ++group) {
         if (!plan.is_wanted(index, group, end)) continue;
         if (shared.system->now_ns() >= read.until_ns) {
           add();
-          return;
+          return false;
         }
         const StoredBlock block = plan.record(index, group);
         const Hash128 name = record_key(block.key, group, shared.bits);
-        Buffer record(shared.system, block.size_bytes(), "record of a block");
-        if (!shared.store->read(name, record.span()) || !block.matches(record.span())) {
+        const std::span<std::byte> record = batch.next(block.size_bytes());
+        if (!shared.store->read(name, record) || !block.matches(record)) {
           shared.store->remove(name);
           plan.note_missing(index, group);
-          again = true;
-          break;
+          return add();
         }
         shared.read_bytes += record.size();
-        batch.size_bytes += record.size();
-        batch.blocks.push_back({index, group, block.block_in(record.span())});
-        batch.records.push_back(std::move(record));
+        batch.keep(record.size(), {index, group, block.block_in(record)});
+        if (batch.is_full() && !add()) return false;
       }
-      if (batch.size_bytes >= kBatchBytes && !add()) return;
     }
-    if (!add()) return;
-  }
+    add();
+    return false;
+  };
+  uint64_t end = plan.find_end();
+  while (end > plan.num_usable() && read_until(end)) end = plan.find_end();
 }
 
 }  // namespace tenon

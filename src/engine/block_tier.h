@@ -26,10 +26,11 @@ struct Request;
 /// A prompt whose blocks are looked for.
 struct StoreRead {
   Hash128 root;
-  std::vector<Hash128> keys;   ///< of its full blocks
-  std::vector<Token> tokens;   ///< of these blocks
-  uint64_t until_ns = 0;       ///< computing them would take until then
-  Request* request = nullptr;  ///< that waits; null if it no longer does. The engine's lock guards it
+  std::vector<Hash128> keys;  ///< of its full blocks
+  std::vector<Token> tokens;  ///< of these blocks
+  uint64_t until_ns = 0;      ///< computing them would take until then
+  Request* request =
+      nullptr;  ///< that waits; null if it no longer does. The engine's lock guards it
 };
 
 /// The cache of an engine as the tier sees it. Each call takes the locks that it needs.
@@ -101,6 +102,7 @@ class BlockTier {
  private:
   struct Shared;
   class Plan;
+  class Batch;
 
   static void* enter(void* arg);
   static void run(Shared& shared);

@@ -34,8 +34,8 @@ void Engine::set_store(std::shared_ptr<BlockStore> store) {
          "a source");
   }
   store_cache_.begin(*lock);
-  auto tier = std::make_unique<BlockTier>(store_cache_, std::move(store), bits,
-                                          model_->options().system);
+  auto tier =
+      std::make_unique<BlockTier>(store_cache_, std::move(store), bits, model_->options().system);
   lock->memory.set_tier(turn.held(), tier.get(), seed);
   tier_ = std::move(tier);
 }
@@ -103,14 +103,13 @@ bool Engine::StoreCache::add(const StoreRead& read, std::span<const Block> block
   uint64_t next = index.match(read.root, read.keys, read.tokens).num_known;
   next = std::min(next, blocks.front().index);
   while (!blocks.empty()) {
-    const auto here = blocks.front().index == next
-                          ? blocks.first(static_cast<size_t>(std::ranges::find_if(
-                                             blocks,
-                                             [next](const Block& block) {
-                                               return block.index != next;
-                                             }) -
-                                         blocks.begin()))
-                          : std::span<const Block>();
+    const auto here =
+        blocks.front().index == next
+            ? blocks.first(static_cast<size_t>(
+                  std::ranges::find_if(blocks,
+                                       [next](const Block& block) { return block.index != next; }) -
+                  blocks.begin()))
+            : std::span<const Block>();
     if (!add_node(index, read, next, here)) return false;
     blocks = blocks.subspan(here.size());
     ++next;

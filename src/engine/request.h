@@ -73,9 +73,9 @@ struct Request : Work {
   uint32_t num_row_draws = 0;
   static constexpr uint32_t kRowDraws = 8;
   std::exception_ptr failure;
-  Request* next_refused = nullptr;     ///< link of PickMemory's list
-  uint64_t num_reused = 0;             ///< tokens computed by others
-  uint64_t seen_version = UINT64_MAX;  ///< version of the prefix index at the last lookup
+  Request* next_refused = nullptr;        ///< link of PickMemory's list
+  uint64_t num_reused = 0;                ///< tokens computed by others
+  uint64_t seen_version = UINT64_MAX;     ///< version of the prefix index at the last lookup
   std::shared_ptr<StoreRead> store_read;  ///< for which it waits; null if it does not
   bool asked_store = false;               ///< once, until it is preempted
 

@@ -441,8 +441,7 @@ bool FolderStore::write_file(Hash128 key, Hash128 before, std::span<const std::b
   const int fd = system_->open_private(unfinished.c_str());
   if (fd < 0) return false;
   const Head head = head_of(key, before);
-  bool is_written =
-      write_all(*system_, fd, 0, head) && write_all(*system_, fd, kHeadBytes, record);
+  bool is_written = write_all(*system_, fd, 0, head) && write_all(*system_, fd, kHeadBytes, record);
   is_written = system_->close(fd) == 0 && is_written;
   if (is_written && system_->rename(unfinished.c_str(), path.c_str()) == 0) {
     add(key, before, kHeadBytes + record.size());

@@ -184,7 +184,8 @@ TEST_F(CStore, HasAFormInCpp) {
     tenon::Session session = engine.open_session();
     session.append(long_text(), {.parse_special = true});
     std::string text;
-    for (const tenon::Piece& piece : session.generate({.max_tokens = 20, .sampler = {.temperature = 0}}))
+    for (const tenon::Piece& piece :
+         session.generate({.max_tokens = 20, .sampler = {.temperature = 0}}))
       text += piece.text;
     return std::pair(text, engine.stats().store_hits);
   };

@@ -163,21 +163,21 @@ StoreCase random_case(const std::string& architecture, uint64_t most_computed) {
   return {name, [architecture] { return load_random_tiny(architecture, 32); }, most_computed};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Models, StoreOfKind,
-    testing::Values(StoreCase{"full", [] { return load_tiny(); }, 22},
-                    StoreCase{"window", [] { return load_tiny(tiny_window()); }, 22},
-                    StoreCase{"int8",
-                              [] {
-                                ModelOptions options;
-                                options.cache_type = CacheType::Int8;
-                                return load_tiny({}, options);
-                              },
-                              22},
-                    random_case("gemma3", 22), random_case("deepseek2", 22),
-                    random_case("mamba2", 22), random_case("qwen35", 22),
-                    random_case("rwkv7", 22), random_case("jamba", 22)),
-    [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, StoreOfKind,
+                         testing::Values(StoreCase{"full", [] { return load_tiny(); }, 22},
+                                         StoreCase{"window",
+                                                   [] { return load_tiny(tiny_window()); }, 22},
+                                         StoreCase{"int8",
+                                                   [] {
+                                                     ModelOptions options;
+                                                     options.cache_type = CacheType::Int8;
+                                                     return load_tiny({}, options);
+                                                   },
+                                                   22},
+                                         random_case("gemma3", 22), random_case("deepseek2", 22),
+                                         random_case("mamba2", 22), random_case("qwen35", 22),
+                                         random_case("rwkv7", 22), random_case("jamba", 22)),
+                         [](const auto& param) { return param.param.name; });
 
 TEST(Store, ContinuesAConversation) {
   const auto model = load_tiny();
@@ -350,8 +350,8 @@ TEST(Store, MayLie) {
   const std::vector<Token> prompt = make_tokens(150);
   const Told cold = tell(Engine::create(model), prompt);
   using Way = HostileStore::Way;
-  for (const Way way : {Way::Forgets, Way::Garbage, Way::WrongSizes, Way::OthersRecords, Way::Cut,
-                        Way::Refuses}) {
+  for (const Way way :
+       {Way::Forgets, Way::Garbage, Way::WrongSizes, Way::OthersRecords, Way::Cut, Way::Refuses}) {
     const auto store = std::make_shared<HostileStore>();
     EXPECT_EQ(tell(engine_over(model, store), prompt), cold);
     store->way = way;
@@ -359,7 +359,8 @@ TEST(Store, MayLie) {
     EXPECT_EQ(tell(engine, prompt), cold) << static_cast<int>(way);
     engine->settle_store();
     if (way == Way::Refuses) {
-      EXPECT_EQ(tell(engine, make_tokens(100, 7)), tell(Engine::create(model), make_tokens(100, 7)));
+      EXPECT_EQ(tell(engine, make_tokens(100, 7)),
+                tell(Engine::create(model), make_tokens(100, 7)));
       engine->settle_store();
       EXPECT_GT(engine->metrics().store_dropped_total, 0u);
     } else {

@@ -33,14 +33,15 @@ TEST(StoredBlock, IsNoOtherOne) {
   EXPECT_TRUE(block.matches(record));
 
   const std::array<Token, 3> others{5, 6, 8};
-  for (const StoredBlock& other : {StoredBlock{{9, 2}, {3, 4}, 1, 64, 50, tokens},
-                                   StoredBlock{{1, 9}, {3, 4}, 1, 64, 50, tokens},
-                                   StoredBlock{{1, 2}, {9, 4}, 1, 64, 50, tokens},
-                                   StoredBlock{{1, 2}, {3, 9}, 1, 64, 50, tokens},
-                                   StoredBlock{{1, 2}, {3, 4}, 2, 64, 50, tokens},
-                                   StoredBlock{{1, 2}, {3, 4}, 1, 96, 50, tokens},
-                                   StoredBlock{{1, 2}, {3, 4}, 1, 64, 54, std::span(tokens).first(2)},
-                                   StoredBlock{{1, 2}, {3, 4}, 1, 64, 50, others}}) {
+  for (const StoredBlock& other :
+       {StoredBlock{{9, 2}, {3, 4}, 1, 64, 50, tokens},
+        StoredBlock{{1, 9}, {3, 4}, 1, 64, 50, tokens},
+        StoredBlock{{1, 2}, {9, 4}, 1, 64, 50, tokens},
+        StoredBlock{{1, 2}, {3, 9}, 1, 64, 50, tokens},
+        StoredBlock{{1, 2}, {3, 4}, 2, 64, 50, tokens},
+        StoredBlock{{1, 2}, {3, 4}, 1, 96, 50, tokens},
+        StoredBlock{{1, 2}, {3, 4}, 1, 64, 54, std::span(tokens).first(2)},
+        StoredBlock{{1, 2}, {3, 4}, 1, 64, 50, others}}) {
     EXPECT_FALSE(other.matches(record));
   }
 }

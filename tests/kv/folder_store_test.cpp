@@ -33,7 +33,8 @@ Hash128 key_number(uint64_t number) { return {(number + 1) * 0x9e3779b97f4a7c15u
 
 std::vector<std::byte> record_of(uint64_t number, size_t size = 1000) {
   std::vector<std::byte> record(size);
-  for (size_t i = 0; i < size; ++i) record[i] = static_cast<std::byte>(number * 31 + i * 7 + i / 256);
+  for (size_t i = 0; i < size; ++i)
+    record[i] = static_cast<std::byte>(number * 31 + i * 7 + i / 256);
   return record;
 }
 
@@ -210,8 +211,8 @@ TEST_F(FolderStoreTest, ADamagedHeadIsAMiss) {
   fs::remove(file);
   EXPECT_TRUE(open()->write(key_number(1), {}, record_of(1)));
   // A whole file under another's name is not that record.
-  fs::rename(files().at(0), files().at(0).string().replace(files().at(0).string().size() - 4, 1,
-                                                           "0"));
+  fs::rename(files().at(0),
+             files().at(0).string().replace(files().at(0).string().size() - 4, 1, "0"));
   EXPECT_FALSE(holds(*store, 1));
 }
 

@@ -914,9 +914,10 @@ TENON_API tenon_status tenon_backends_get_device(const tenon_backends* backends,
  *   tenon_session_submit(session, &submission, &request);
  *   while (tenon_request_wait(request, -1, &piece) == TENON_OK && piece.finish == 0) ...
  *
- * The engine starts no thread. It computes in calls that wait (tenon_request_wait and the calls of
- * section 8), each of which computes for all. A host that only polls lends it a thread
- * (tenon_engine_run), calls tenon_engine_step now and then, or sets an executor.
+ * The engine starts no thread, except for a store. It computes in calls that wait
+ * (tenon_request_wait and the calls of section 8), each of which computes for all. A host that only
+ * polls lends it a thread (tenon_engine_run), calls tenon_engine_step now and then, or sets an
+ * executor.
  */
 
 /* options: scope ENGINE; NULL for the defaults. STATE if the model has no weights. */

@@ -286,10 +286,9 @@ int WindowsSystem::create(const char* path) noexcept {
 int WindowsSystem::open_private(const char* path) noexcept {
   // The folder's access list decides who may open the file.
   const int fd = static_cast<int>(with_path(path, [](const wchar_t* wide) {
-    return descriptor_of(::CreateFileW(wide, GENERIC_READ | GENERIC_WRITE, kShareAll, nullptr,
-                                       OPEN_ALWAYS,
-                                       FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT,
-                                       nullptr));
+    return descriptor_of(
+        ::CreateFileW(wide, GENERIC_READ | GENERIC_WRITE, kShareAll, nullptr, OPEN_ALWAYS,
+                      FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT, nullptr));
   }));
   if (fd < 0) return fd;
   FILE_ATTRIBUTE_TAG_INFO info{};
