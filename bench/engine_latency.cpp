@@ -1,6 +1,6 @@
 // Measures an engine's promises on a model of realistic size: latency of a cancel, length of steps
-// beside a prompt, cost of scheduling, gain of a shared prefix and of a store. Each takes up to a minute and needs
-// a quiet machine.
+// beside a prompt, cost of scheduling, gain of a shared prefix and of a store. Each takes up to a
+// minute and needs a quiet machine.
 //
 //   tenon make-model llama-1b Q4_K_M llama-1b-Q4_K_M.gguf
 //   build-bench/bin/bench_engine_latency llama-1b-Q4_K_M.gguf [NAME]...
