@@ -212,11 +212,12 @@ class BlockTier::Plan {
         read_(read),
         held_(read.keys.size() * groups_.size()),
         stored_(held_.size(), Stored::Unknown) {
-    num_usable_ = shared.cache.look_up(read, held_);
+    num_usable_ = shared.cache.look_up(read, held_).value_or(read.keys.size());
   }
 
   /// Blocks after which the prompt can continue, with those of the store.
   [[nodiscard]] uint64_t find_end() {
+    if (num_usable_ == read_.keys.size()) return num_usable_;
     uint64_t end = 0;
     const auto has_all = [this](uint64_t index) {
       for (uint32_t group = 0; group < groups_.size(); ++group) {

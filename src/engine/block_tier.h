@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -59,11 +60,11 @@ class TierCache {
   virtual Found find(Hash128 key, uint32_t group) = 0;
   /// Copies a block; false if the index no longer has it.
   virtual bool copy(Hash128 key, uint32_t group, const Found& found, std::span<std::byte> out) = 0;
-  /// Number of blocks after which the prompt can continue already.
+  /// Number of blocks after which the prompt can continue already; nothing if no request waits.
   ///   held  [out] [keys, groups] 1 for each block in the index
-  virtual uint64_t look_up(const StoreRead& read, std::span<uint8_t> held) = 0;
-  /// Puts blocks into the index, in ascending order of index. Returns false if there is no room
-  /// without preempting a request, or if a block before is gone.
+  virtual std::optional<uint64_t> look_up(const StoreRead& read, std::span<uint8_t> held) = 0;
+  /// Puts blocks into the index, in ascending order of index. Returns false if no request waits, if
+  /// there is no room without preempting one, or if a block before is gone.
   virtual bool add(const StoreRead& read, std::span<const Block> blocks) = 0;
   /// Lets the request go on.
   virtual void end(StoreRead& read) = 0;

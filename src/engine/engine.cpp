@@ -202,6 +202,8 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
 
 void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   State& state = *lock;
+  until_ns = std::min(until_ns, end_late_reads(state));
+  if (!state.is_driven && state.has_work()) return;  // such a request goes on
   Waiter waiter{&wake, serves, nullptr, state.last_waiter};
   (state.last_waiter != nullptr ? state.last_waiter->next : state.first_waiter) = &waiter;
   state.last_waiter = &waiter;
@@ -216,12 +218,30 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   lock.lock();
   (waiter.previous != nullptr ? waiter.previous->next : state.first_waiter) = waiter.next;
   (waiter.next != nullptr ? waiter.next->previous : state.last_waiter) = waiter.previous;
+  end_late_reads(state);
+}
+
+/// Lets requests go on that have waited for the store as long as computing takes. Returns when the
+/// next one will have.
+uint64_t Engine::end_late_reads(State& state) noexcept {
+  uint64_t next_ns = UINT64_MAX;
+  if (state.memory.num_reading() == 0) return next_ns;
+  const uint64_t now_ns = system_.now_ns();
+  state.scheduler.for_each([&](Work& work) {
+    auto& request = static_cast<Request&>(work);
+    if (request.store_read == nullptr) return;
+    if (request.store_read->until_ns <= now_ns) return state.memory.stop_reading(request);
+    next_ns = std::min(next_ns, request.store_read->until_ns);
+  });
+  return next_ns;
 }
 
 void Engine::hand_over(Lock& lock) noexcept {
   State& state = *lock;
-  if (state.is_driven || (!state.has_work() && state.first_to_tell == nullptr)) return;
+  if (state.is_driven || (state.scheduler.empty() && state.first_to_tell == nullptr)) return;
+  // Also if all requests wait for the store: the thread looks after them.
   if (state.first_waiter != nullptr) return state.first_waiter->wake->post();
+  if (!state.has_work() && state.first_to_tell == nullptr) return;
   if (state.executor.post == nullptr || state.posted.engine != nullptr) return;
   state.posted = {state.executor.owner, shared_from_this()};
   const uint64_t posting = ++state.num_posted;
@@ -596,6 +616,7 @@ void Engine::begin_step(const Turn& turn) noexcept {
 
 void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept {
   state.scheduler.for_each([&](Work& work) { end_if_stopped(state, static_cast<Request&>(work)); });
+  end_late_reads(state);
   const uint64_t until_ns = on_turn_.of(turn).until_ns;
   uint32_t beside = state.tuner.beside_tokens();
   uint32_t alone = UINT32_MAX;

@@ -306,7 +306,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     [[nodiscard]] uint32_t block_tokens() const override { return block_tokens_; }
     Found find(Hash128 key, uint32_t group) override;
     bool copy(Hash128 key, uint32_t group, const Found& found, std::span<std::byte> out) override;
-    uint64_t look_up(const StoreRead& read, std::span<uint8_t> held) override;
+    std::optional<uint64_t> look_up(const StoreRead& read, std::span<uint8_t> held) override;
     bool add(const StoreRead& read, std::span<const Block> blocks) override;
     void end(StoreRead& read) override;
 
@@ -332,6 +332,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   template <typename Done>
   bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
   void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
+  uint64_t end_late_reads(State& state) noexcept;
   [[nodiscard]] bool is_stopped(const Request& request) const;
   void end_if_stopped(State& state, Request& request);
   void hand_over(Lock& lock) noexcept;

@@ -79,8 +79,10 @@ bool Engine::StoreCache::copy(Hash128 key, uint32_t group, const Found& found,
   return true;
 }
 
-uint64_t Engine::StoreCache::look_up(const StoreRead& read, std::span<uint8_t> held) {
+std::optional<uint64_t> Engine::StoreCache::look_up(const StoreRead& read,
+                                                    std::span<uint8_t> held) {
   const Lock lock(engine_.state_);
+  if (read.request == nullptr) return std::nullopt;
   const PrefixIndex& index = lock->memory.index();
   const PrefixIndex::Match match = index.match(read.root, read.keys, read.tokens);
   for (uint64_t i = 0; i < match.num_known; ++i) {
@@ -95,6 +97,7 @@ uint64_t Engine::StoreCache::look_up(const StoreRead& read, std::span<uint8_t> h
 bool Engine::StoreCache::add(const StoreRead& read, std::span<const Block> blocks) {
   const DeviceTurn::Access turn(engine_.model_->turn());
   const Lock lock(engine_.state_);
+  if (read.request == nullptr) return false;
   PrefixIndex& index = lock->memory.index();
   std::vector<uint64_t> needed(groups_.size());
   for (const Block& block : blocks) ++needed[block.group];

@@ -9,6 +9,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -429,6 +430,16 @@ TEST_F(StoreWaits, CancelsEndTheWait) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::Deadline);
   }
+  open();
+}
+
+TEST_F(StoreWaits, AStoreThatHangsDelaysPromptsOnce) {
+  const auto engine = engine_over(model_, store_);
+  for (const uint32_t seed : {1u, 2u, 3u}) {
+    const std::vector<Token> prompt = make_tokens(150, seed);
+    EXPECT_EQ(tell(engine, prompt), tell(Engine::create(model_), prompt));
+  }
+  EXPECT_EQ(hits(engine), 0u);
   open();
 }
 
