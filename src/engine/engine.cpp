@@ -65,6 +65,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       steps_(*model_, pools_.all()),
       on_turn_(StepClock{system_, steps_}) {
   if (options_.store.empty()) return;
+  check_index(*Lock(state_));
   set_store(std::make_shared<FolderStore>(model_->options().system, options_.store,
                                           options_.store_bytes));
 }

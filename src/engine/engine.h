@@ -328,6 +328,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   Engine(std::shared_ptr<const Model> model, const EngineOptions& options);
   void check_process() const;
+  /// Throws Unsupported without a prefix index.
+  static void check_index(const State& state);
   void enqueue(State& state, Request& request, const BatchItem& item);
   template <typename Done>
   bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);

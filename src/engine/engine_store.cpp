@@ -18,6 +18,13 @@ uint64_t seed_of(Hash128 secret, Hash128 bits) {
 
 }  // namespace
 
+void Engine::check_index(const State& state) {
+  if (state.memory.has_index()) return;
+  fail(Code::Unsupported,
+       "store: the engine keeps no prefixes: its option prefix_cache is off, or the model reads a "
+       "source");
+}
+
 void Engine::set_store(std::shared_ptr<BlockStore> store) {
   check_process();
   const Hash128 bits = bits_id(*model_);
@@ -28,11 +35,7 @@ void Engine::set_store(std::shared_ptr<BlockStore> store) {
     fail(Code::State, "store: the engine has {}",
          tier_ != nullptr ? "one already" : "sessions already; set it before the first");
   }
-  if (!lock->memory.has_index()) {
-    fail(Code::Unsupported,
-         "store: the engine keeps no prefixes: its option prefix_cache is off, or the model reads "
-         "a source");
-  }
+  check_index(*lock);
   store_cache_.begin(*lock);
   auto tier =
       std::make_unique<BlockTier>(store_cache_, std::move(store), bits, model_->options().system);

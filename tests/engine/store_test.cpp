@@ -504,10 +504,12 @@ TEST(Store, IsSetOnceAndBeforeSessions) {
   const Session session(engine);
   EXPECT_EQ(code_of(engine), Code::State);
   EXPECT_EQ(code_of(Engine::create(model)), Code::Unsupported);
+  const TempFolder folder;
   EngineOptions off = shared_engine();
   off.prefix_cache = false;
-  off.store = "unused";
+  off.store = folder.path("store");
   EXPECT_THROW(Engine::create(model, off), Error);
+  EXPECT_FALSE(fs::exists(off.store));
 }
 
 #ifndef _WIN32
