@@ -120,6 +120,10 @@ TEST_F(FolderStoreTest, NeverExceedsItsBudgetByAByte) {
   EXPECT_EQ(files().size(), 5u) << "a record that never fits removed others";
   EXPECT_TRUE(store->write(key_number(98), {}, record_of(98, 5 * kFile - FolderStore::kHeadBytes)));
   EXPECT_EQ(bytes_in(path_), budget);
+  const auto less = open(budget - 1);
+  EXPECT_EQ(files().size(), 0u);
+  for (uint64_t i = 0; i < 9; ++i) EXPECT_TRUE(less->write(key_number(i), {}, record_of(i)));
+  EXPECT_EQ(files().size(), 4u);
   const auto smaller = open(FolderStore::kFixedBytes + 10);
   EXPECT_EQ(bytes_in(path_), FolderStore::kFixedBytes) << "a smaller budget holds at once";
 }
