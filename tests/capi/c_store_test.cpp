@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tenon/tenon.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -17,37 +18,37 @@ namespace {
 
 using namespace tenon_test;
 
-using Key = std::array<uint8_t, 16>;
+using StoreKey = std::array<uint8_t, 16>;
 
 /// Records in memory, and how often they were used.
-struct Records {
+struct StoreRecords {
   std::mutex mutex;
-  std::map<Key, std::vector<uint8_t>> records;
+  std::map<StoreKey, std::vector<uint8_t>> records;
   uint64_t num_read = 0;
   uint64_t num_released = 0;
   uint64_t num_after_others = 0;  // written with a key before
 };
 
-Key key_of(const uint8_t* bytes) {
-  Key key;
+StoreKey store_key_of(const uint8_t* bytes) {
+  StoreKey key;
   std::memcpy(key.data(), bytes, key.size());
   return key;
 }
 
-tenon_block_store functions_over(Records& records) {
+tenon_block_store functions_over(StoreRecords& records) {
   tenon_block_store store{};
   store.struct_size = sizeof store;
   store.user = &records;
   store.find = [](void* user, const uint8_t* key) -> int64_t {
-    auto& of = *static_cast<Records*>(user);
+    auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
-    const auto found = of.records.find(key_of(key));
+    const auto found = of.records.find(store_key_of(key));
     return found == of.records.end() ? -1 : static_cast<int64_t>(found->second.size());
   };
   store.read = [](void* user, const uint8_t* key, void* record, uint64_t size) -> int32_t {
-    auto& of = *static_cast<Records*>(user);
+    auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
-    const auto found = of.records.find(key_of(key));
+    const auto found = of.records.find(store_key_of(key));
     if (found == of.records.end() || found->second.size() != size) return 1;
     std::memcpy(record, found->second.data(), size);
     ++of.num_read;
@@ -55,26 +56,21 @@ tenon_block_store functions_over(Records& records) {
   };
   store.write = [](void* user, const uint8_t* key, const uint8_t* before, const void* record,
                    uint64_t size) -> int32_t {
-    auto& of = *static_cast<Records*>(user);
+    auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
     const auto* bytes = static_cast<const uint8_t*>(record);
-    of.records[key_of(key)].assign(bytes, bytes + size);
+    of.records[store_key_of(key)].assign(bytes, bytes + size);
     if (before != nullptr) ++of.num_after_others;
     return 0;
   };
   store.remove = [](void* user, const uint8_t* key) {
-    auto& of = *static_cast<Records*>(user);
+    auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
-    of.records.erase(key_of(key));
+    of.records.erase(store_key_of(key));
   };
-  store.release = [](void* user) { ++static_cast<Records*>(user)->num_released; };
+  store.release = [](void* user) { ++static_cast<StoreRecords*>(user)->num_released; };
   return store;
 }
-
-struct DestroyEngine {
-  void operator()(tenon_engine* engine) const { tenon_engine_destroy(engine); }
-};
-using EnginePtr = std::unique_ptr<tenon_engine, DestroyEngine>;
 
 class CStore : public DemoSession {
  protected:
@@ -104,7 +100,7 @@ class CStore : public DemoSession {
 };
 
 TEST_F(CStore, GivesPrefixesBack) {
-  Records records;
+  StoreRecords records;
   const std::string plain = answer(engine().get(), long_text());
   {
     const EnginePtr first = engine();
@@ -135,7 +131,7 @@ TEST_F(CStore, GivesPrefixesBack) {
 }
 
 TEST_F(CStore, RefusesWhatIsNoStore) {
-  Records records;
+  StoreRecords records;
   const EnginePtr engine = CStore::engine();
   EXPECT_EQ(tenon_engine_set_store(nullptr, nullptr), TENON_ERROR_ARGUMENT);
   EXPECT_EQ(tenon_engine_set_store(engine.get(), nullptr), TENON_ERROR_ARGUMENT);
