@@ -1,17 +1,22 @@
 // Measures an engine's promises on a model of realistic size: latency of a cancel, length of steps
-// beside a prompt, cost of scheduling, gain of a shared prefix. Each takes up to a minute and needs
-// a quiet machine.
+// beside a prompt, cost of scheduling, gain of a shared prefix and of a store. Each takes up to a
+// minute and needs a quiet machine.
 //
 //   tenon make-model llama-1b Q4_K_M llama-1b-Q4_K_M.gguf
-//   build-bench/bin/bench_engine_latency llama-1b-Q4_K_M.gguf [cancel|prompt|scheduling|prefix]...
+//   build-bench/bin/bench_engine_latency llama-1b-Q4_K_M.gguf [NAME]...
+//
+// NAME: cancel, prompt, scheduling, prefix, restart (first token from a store), writing (cost of a
+// store)
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -227,6 +232,72 @@ void measure_shared_prefix_of_64(const ModelPointer& model) {
       static_cast<double>(metrics.kv_used_bytes) * 1e-6, static_cast<double>(predicted) * 1e-6);
 }
 
+/// An engine with a store in a folder of its own.
+class StoreFolder {
+ public:
+  StoreFolder() { std::filesystem::remove_all(path_); }
+  ~StoreFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  StoreFolder(const StoreFolder&) = delete;
+  StoreFolder& operator=(const StoreFolder&) = delete;
+  [[nodiscard]] std::shared_ptr<Engine> engine(const ModelPointer& model, bool stores) const {
+    EngineOptions options;
+    options.cache_bytes = uint64_t{2} << 30;
+    if (stores) options.store = path_.string();
+    return Engine::create(model, options);
+  }
+
+ private:
+  std::filesystem::path path_ = std::filesystem::temp_directory_path() / "tenon-bench-store";
+};
+
+/// From a new engine to the first token of a prompt.
+double time_first_token(const ModelPointer& model, const StoreFolder& folder, bool stores,
+                        uint32_t num_tokens, uint32_t seed) {
+  const auto start = Clock::now();
+  const auto engine = folder.engine(model, stores);
+  Session session(engine, SessionOptions{8192});
+  session.append(make_tokens(*model, num_tokens, seed));
+  Sampler greedy = greedy_sampler();
+  (void)session.next(greedy);
+  const double time = milliseconds(Clock::now() - start);
+  engine->settle_store();
+  return time;
+}
+
+void measure_a_restart(const ModelPointer& model) {
+  const StoreFolder folder;
+  const double cold = time_first_token(model, folder, true, 4096, 1);
+  std::vector<double> warm;
+  for (int i = 0; i < 5; ++i) warm.push_back(time_first_token(model, folder, true, 4096, 1));
+  std::printf("4096 tokens to the first: %.0f ms, after a restart p50 %.0f, max %.0f: %.2f %%\n",
+              cold, percentile(warm, 0.5), percentile(warm, 1), 100 * percentile(warm, 0.5) / cold);
+}
+
+void measure_writing(const ModelPointer& model) {
+  const StoreFolder folder;
+  std::vector<double> prompts[2];
+  for (uint32_t i = 0; i < 8; ++i) {
+    const bool stores = i % 4 == 1 || i % 4 == 2;
+    prompts[stores ? 1 : 0].push_back(time_first_token(model, folder, stores, 512, 10 + i));
+  }
+  std::vector<double> steps[2];
+  for (uint32_t i = 0; i < 8; ++i) {
+    const bool stores = i % 4 == 1 || i % 4 == 2;
+    const auto engine = folder.engine(model, stores);
+    const Decodes decodes(engine, 8);
+    time_steps(*engine, 0.5, kNever);
+    const std::vector<double> times = time_steps(*engine, 4, kNever);
+    steps[stores ? 1 : 0].insert(steps[stores ? 1 : 0].end(), times.begin(), times.end());
+  }
+  std::printf("512 tokens: mean %.1f ms, with a store %.1f: %+.2f %%\n", mean(prompts[0]),
+              mean(prompts[1]), 100 * (mean(prompts[1]) / mean(prompts[0]) - 1));
+  std::printf("8 decodes: mean %.2f ms a step, with a store %.2f: %+.2f %%\n", mean(steps[0]),
+              mean(steps[1]), 100 * (mean(steps[1]) / mean(steps[0]) - 1));
+}
+
 /// Name on the command line, and the measurement.
 struct Measurement {
   std::string_view name;
@@ -236,7 +307,9 @@ struct Measurement {
 constexpr Measurement kMeasurements[] = {{"cancel", measure_cancel_in_a_long_prompt},
                                          {"prompt", measure_prompt_beside_decodes},
                                          {"scheduling", measure_scheduling_of_32},
-                                         {"prefix", measure_shared_prefix_of_64}};
+                                         {"prefix", measure_shared_prefix_of_64},
+                                         {"restart", measure_a_restart},
+                                         {"writing", measure_writing}};
 
 bool is_known(std::string_view name) {
   return std::ranges::any_of(kMeasurements, [&](const Measurement& m) { return m.name == name; });
@@ -257,7 +330,9 @@ void run(const char* path, std::span<char* const> names) {
 int main(int argc, char** argv) {
   const std::span<char* const> names(argv + std::min(argc, 2), argv + argc);
   if (argc < 2 || !std::ranges::all_of(names, tenon::is_known)) {
-    std::fputs("usage: bench_engine_latency MODEL [cancel|prompt|scheduling|prefix]...\n", stderr);
+    std::fputs(
+        "usage: bench_engine_latency MODEL [cancel|prompt|scheduling|prefix|restart|writing]...\n",
+        stderr);
     return 2;
   }
   tenon::run(argv[1], names);

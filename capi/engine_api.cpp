@@ -1,5 +1,9 @@
 // tenon_engine_*: engines that many sessions share.
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 
@@ -48,6 +52,10 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   out.drafts = metrics.drafts_total;
   out.drafted_tokens = metrics.drafted_tokens_total;
   out.accepted_tokens = metrics.accepted_tokens_total;
+  out.store_hits = metrics.store_hits_total;
+  out.store_read_bytes = metrics.store_read_bytes_total;
+  out.store_written_bytes = metrics.store_written_bytes_total;
+  out.store_dropped = metrics.store_dropped_total;
   out.step_seconds = metrics.step_seconds_total;
   out.schedule_seconds = metrics.schedule_seconds_total;
   out.idle_blocks_taken = metrics.idle_blocks_taken_total;
@@ -57,6 +65,67 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   fill(metrics.whole_request, out.request_counts, out.request_seconds);
   return out;
 }
+
+/// A host's functions as a store.
+class HostStore final : public tenon::BlockStore {
+ public:
+  HostStore(std::shared_ptr<Host> host, const tenon_block_store& functions)
+      : host_(std::move(host)), functions_(functions) {}
+  ~HostStore() override {
+    if (!is_used_ || functions_.release == nullptr) return;
+    host_->call_host_logged("release", [&] { functions_.release(functions_.user); });
+  }
+  /// The engine took it.
+  void note_used() noexcept { is_used_ = true; }
+
+  [[nodiscard]] tenon::Hash128 secret() const override {
+    tenon::Hash128 secret;
+    std::memcpy(&secret.low, functions_.secret, sizeof secret.low);
+    std::memcpy(&secret.high, functions_.secret + sizeof secret.low, sizeof secret.high);
+    return secret;
+  }
+  std::optional<uint64_t> find(tenon::Hash128 key) noexcept override {
+    int64_t size = -1;
+    host_->call_host_logged("find",
+                            [&] { size = functions_.find(functions_.user, Key(key).bytes); });
+    if (size < 0) return std::nullopt;
+    return static_cast<uint64_t>(size);
+  }
+  bool read(tenon::Hash128 key, std::span<std::byte> out) noexcept override {
+    int32_t status = -1;
+    host_->call_host_logged("read", [&] {
+      status = functions_.read(functions_.user, Key(key).bytes, out.data(), out.size());
+    });
+    return status == 0;
+  }
+  bool write(tenon::Hash128 key, tenon::Hash128 before,
+             std::span<const std::byte> record) noexcept override {
+    int32_t status = -1;
+    const Key needed(before);
+    host_->call_host_logged("write", [&] {
+      status = functions_.write(functions_.user, Key(key).bytes,
+                                before == tenon::Hash128{} ? nullptr : needed.bytes, record.data(),
+                                record.size());
+    });
+    return status == 0;
+  }
+  void remove(tenon::Hash128 key) noexcept override {
+    host_->call_host_logged("remove", [&] { functions_.remove(functions_.user, Key(key).bytes); });
+  }
+
+ private:
+  struct Key {
+    explicit Key(tenon::Hash128 key) {
+      std::memcpy(bytes, &key.low, sizeof key.low);
+      std::memcpy(bytes + sizeof key.low, &key.high, sizeof key.high);
+    }
+    uint8_t bytes[16];
+  };
+
+  std::shared_ptr<Host> host_;
+  tenon_block_store functions_;
+  bool is_used_ = false;
+};
 
 /// Adapts a host's executor for the engine.
 struct HostExecutor {
@@ -141,5 +210,20 @@ tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text, size_t ca
   return fence([&] {
     const std::string all = tenon::prometheus_text(checked(engine).engine->metrics());
     fill_buffer(std::span<const char>(all), text, capacity, length);
+  });
+}
+
+tenon_status tenon_engine_set_store(tenon_engine* engine, const tenon_block_store* store) {
+  return fence([&] {
+    const std::shared_ptr<Host> host = checked(engine).host;
+    const std::shared_ptr<tenon::Engine> used = checked(engine).engine;
+    const tenon_block_store given = struct_in(store, "tenon_block_store");
+    if (given.find == nullptr || given.read == nullptr || given.write == nullptr ||
+        given.remove == nullptr) {
+      tenon::fail(tenon::Code::Argument, "tenon_block_store lacks a function");
+    }
+    const auto made = std::make_shared<HostStore>(host, given);
+    used->set_store(made);
+    made->note_used();
   });
 }

@@ -64,6 +64,11 @@ class HostClock : public System {
     return rest_->read_link(path, target, size_bytes);
   }
   int remove(const char* path) noexcept override { return rest_->remove(path); }
+  int open_private(const char* path) noexcept override { return rest_->open_private(path); }
+  int make_folder(const char* path) noexcept override { return rest_->make_folder(path); }
+  int try_lock(int fd) noexcept override { return rest_->try_lock(fd); }
+  int unlock(int fd) noexcept override { return rest_->unlock(fd); }
+  int touch(int fd) noexcept override { return rest_->touch(fd); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     return rest_->map_file(fd, offset, size_bytes, error);
   }

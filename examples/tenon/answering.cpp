@@ -85,6 +85,8 @@ void AnswerFlags::add(CLI::App& command) {
                    "Print timings to standard error behind each answer");
   sampler_options.add(command, TENON_SCOPE_SAMPLER, "Sampler");
   session_options.add(command, TENON_SCOPE_SESSION, "Session");
+  command.add_option("--store", store, option_doc("store"))->type_name("FOLDER");
+  command.add_option("--store-bytes", store_bytes, option_doc("store_bytes"))->type_name("N");
   add_offline(command, offline);
   model_options.add(command, TENON_SCOPE_MODEL, "Model", {"vocabulary_only", "inspect"});
   command
@@ -118,7 +120,15 @@ Talk::Talk(const AnswerFlags& flags, bool asks)
   const bool given = !flags.chat_template.empty() || !flags.chat_options.values().empty();
   const bool has_one = given || model_->info().chat_template_length > 0;
   if (asks && has_one) chat_.emplace(*model_, options);
-  session_.emplace(*model_, tenon::SessionOptions{.extra = flags.session_options.values()});
+  const tenon::SessionOptions session{.extra = flags.session_options.values()};
+  if (flags.store.empty()) {
+    session_.emplace(*model_, session);
+    return;
+  }
+  tenon::ExtraOptions stored{{"store", flags.store}};
+  if (!flags.store_bytes.empty()) stored.emplace_back("store_bytes", flags.store_bytes);
+  engine_.emplace(*model_, tenon::EngineOptions{.extra = stored});
+  session_.emplace(engine_->open_session(session));
 }
 
 std::string Talk::description() const {

@@ -27,6 +27,8 @@ struct AnswerFlags {
   bool offline = false;
   uint64_t max_tokens = 0;
   OptionFlags model_options;
+  std::string store;        ///< folder of computed prefixes; empty for none
+  std::string store_bytes;  ///< as typed; empty for the default
   OptionFlags session_options;
   OptionFlags sampler_options;
   OptionFlags chat_options;
@@ -68,6 +70,7 @@ class Talk {
   tenon::Log log_;
   std::optional<tenon::Model> model_;
   std::optional<tenon::Chat> chat_;
+  std::optional<tenon::Engine> engine_;  ///< with a store
   std::optional<tenon::Session> session_;
   double load_seconds_ = 0;
 };

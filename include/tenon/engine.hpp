@@ -9,12 +9,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tenon/block_store.hpp>
 #include <tenon/error.hpp>
 #include <tenon/model.hpp>
 #include <tenon/options.hpp>
 #include <tenon/sampler.hpp>
 #include <tenon/session.hpp>
 #include <tenon/tokenizer.hpp>
+#include <utility>
 
 namespace tenon {
 inline namespace v1 {
@@ -172,6 +174,15 @@ class Engine {
   void stop() noexcept { (void)tenon_engine_stop(get()); }
   void set_executor(tenon_post_callback post, void* user) {
     check(tenon_engine_set_executor(get(), post, user));
+  }
+
+  /// Keeps computed prefixes in a host's store; before the first session.
+  ///   secret  enters every key; the same after a restart
+  void set_store(std::shared_ptr<BlockStore> store, const BlockStore::Key& secret = {}) {
+    auto owned = std::make_unique<std::shared_ptr<BlockStore>>(std::move(store));
+    const tenon_block_store functions = detail::StoreFunctions::of(owned.get(), secret);
+    check(tenon_engine_set_store(get(), &functions));
+    (void)owned.release();  // the functions' release() deletes it
   }
 
   [[nodiscard]] tenon_engine_stats stats() const {

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "base/hash.h"
+
 namespace tenon {
 
 /// Names of shared libraries on this system begin and end so.
@@ -22,5 +24,9 @@ struct OwnCode {
 
 /// Facts about this code.
 OwnCode own_code() noexcept;
+
+/// Fingerprint of the code and constants of the loaded file (program or library) that `address`
+/// lies in: two builds that compute differently have different ones. Zero if the file is not known.
+Hash128 code_fingerprint(const void* address) noexcept;
 
 }  // namespace tenon

@@ -99,6 +99,17 @@ class System {
   /// size_bytes. Returns its length; -EINVAL if `path` is no link.
   virtual int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept = 0;
   virtual int remove(const char* path) noexcept = 0;
+  /// Opens a file for reading and writing that only this user may open, and creates it if it is
+  /// missing. Refuses a symbolic link (-ELOOP).
+  virtual int open_private(const char* path) noexcept = 0;
+  /// Makes a folder that only this user may open: 0 or -errno (-EEXIST if the path is taken).
+  virtual int make_folder(const char* path) noexcept = 0;
+  /// Takes the lock of a file, which one open file of all processes has at a time: 0, or
+  /// -EWOULDBLOCK. It ends with unlock(), when the descriptor is closed, and with the process.
+  virtual int try_lock(int fd) noexcept = 0;
+  virtual int unlock(int fd) noexcept = 0;
+  /// Sets the time of a file's last change to now: 0 or -errno.
+  virtual int touch(int fd) noexcept = 0;
   /// Maps bytes read-only; offset is a multiple of 64 KiB. On failure null, with -errno in `error`.
   virtual void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept = 0;
   virtual void unmap_file(void* pages, uint64_t size_bytes) noexcept = 0;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/process_id.h"
 #include "engine/text_drafter.h"
+#include "kv/folder_store.h"
 #include "model/placed_executable.h"
 
 namespace tenon {
@@ -62,10 +63,19 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
       pools_(*model_, options),
       state_(*model_, options, pools_),
       steps_(*model_, pools_.all()),
-      on_turn_(StepClock{system_, steps_}) {}
+      on_turn_(StepClock{system_, steps_}) {
+  if (options_.store.empty()) return;
+  check_index(*Lock(state_));
+  set_store(std::make_shared<FolderStore>(model_->options().system, options_.store,
+                                          options_.store_bytes));
+}
 
 Engine::~Engine() {
-  if (!is_of_this_process()) return;  // the thread that holds the turn does not exist here
+  if (!is_of_this_process()) {  // the thread that holds the turn does not exist here
+    (void)tier_.release();      // nor does the tier's
+    return;
+  }
+  tier_.reset();
   const DeviceTurn::Use use(model_->turn(), left_steps_);  // buffers go back to the device
   const Turn& turn = use.held();
   // No request waits for these steps.
@@ -88,6 +98,7 @@ void Engine::check_process() const {
 
 Hash128 Engine::root_of(std::string_view salt) {
   const Lock lock(state_);
+  lock->has_roots = true;
   return lock->memory.root_of(salt);
 }
 
@@ -175,7 +186,7 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
       in_time = false;
       break;
     }
-    if (!lock->is_driven && !lock->scheduler.empty()) {
+    if (!lock->is_driven && lock->has_work()) {
       drive(lock, limits);
       tell_hosts(lock);
       continue;
@@ -192,6 +203,8 @@ bool Engine::wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until
 
 void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   State& state = *lock;
+  until_ns = std::min(until_ns, end_late_reads(state));
+  if (!state.is_driven && state.has_work()) return;  // such a request goes on
   Waiter waiter{&wake, serves, nullptr, state.last_waiter};
   (state.last_waiter != nullptr ? state.last_waiter->next : state.first_waiter) = &waiter;
   state.last_waiter = &waiter;
@@ -206,12 +219,30 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   lock.lock();
   (waiter.previous != nullptr ? waiter.previous->next : state.first_waiter) = waiter.next;
   (waiter.next != nullptr ? waiter.next->previous : state.last_waiter) = waiter.previous;
+  end_late_reads(state);
+}
+
+/// Lets requests go on that have waited for the store as long as computing takes. Returns when the
+/// next one will have.
+uint64_t Engine::end_late_reads(State& state) noexcept {
+  uint64_t next_ns = UINT64_MAX;
+  if (state.memory.num_reading() == 0) return next_ns;
+  const uint64_t now_ns = system_.now_ns();
+  state.scheduler.for_each([&](Work& work) {
+    auto& request = static_cast<Request&>(work);
+    if (request.store_read == nullptr) return;
+    if (request.store_read->until_ns <= now_ns) return state.memory.stop_reading(request);
+    next_ns = std::min(next_ns, request.store_read->until_ns);
+  });
+  return next_ns;
 }
 
 void Engine::hand_over(Lock& lock) noexcept {
   State& state = *lock;
   if (state.is_driven || (state.scheduler.empty() && state.first_to_tell == nullptr)) return;
+  // Also if all requests wait for the store: the thread looks after them.
   if (state.first_waiter != nullptr) return state.first_waiter->wake->post();
+  if (!state.has_work() && state.first_to_tell == nullptr) return;
   if (state.executor.post == nullptr || state.posted.engine != nullptr) return;
   state.posted = {state.executor.owner, shared_from_this()};
   const uint64_t posting = ++state.num_posted;
@@ -245,7 +276,7 @@ void Engine::end_if_stopped(State& state, Request& request) {
 bool Engine::step() {
   check_process();
   Lock lock(state_);
-  if (lock->is_driven || lock->scheduler.empty()) {
+  if (lock->is_driven || !lock->has_work()) {
     tell_hosts(lock);
     return false;
   }
@@ -265,7 +296,7 @@ void Engine::serve() {
   Lock lock(state_);
   while (!lock->is_stopped) {
     // Returns after each step, so that hosts are notified.
-    if (!lock->is_driven && !lock->scheduler.empty()) {
+    if (!lock->is_driven && lock->has_work()) {
       drive(lock, {UINT64_MAX, has_stopped, this});
       tell_hosts(lock);
       continue;
@@ -295,7 +326,7 @@ void Engine::drive_task(void* arg) {
   if (!engine->is_of_this_process()) return;  // posted before a fork
   Lock lock(engine->state_);
   const Posted self = std::exchange(lock->posted, {});
-  while (!lock->is_driven && !lock->scheduler.empty()) {
+  while (!lock->is_driven && lock->has_work()) {
     engine->drive(lock, {});
     tell_hosts(lock);
   }
@@ -586,6 +617,7 @@ void Engine::begin_step(const Turn& turn) noexcept {
 
 void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_ns) noexcept {
   state.scheduler.for_each([&](Work& work) { end_if_stopped(state, static_cast<Request&>(work)); });
+  end_late_reads(state);
   const uint64_t until_ns = on_turn_.of(turn).until_ns;
   uint32_t beside = state.tuner.beside_tokens();
   uint32_t alone = UINT32_MAX;
@@ -594,7 +626,8 @@ void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_
     beside = std::min(beside, state.tuner.tokens_within(left_ns, true));
     alone = std::max(kLeastStepTokens, state.tuner.tokens_within(left_ns, false));
   }
-  PickMemory memory(turn, state.memory, steps_, state.scheduler, state.step_limit);
+  PickMemory memory(turn, state.memory, steps_, state.scheduler, state.step_limit,
+                    state.tuner.token_ns(), now_ns);
   std::exception_ptr failure;
   try {
     const std::span<const Pick> picks =
@@ -993,6 +1026,7 @@ void Engine::drop_settled(Generation& generation) noexcept {
 /// Requires that no step under way has the request.
 void Engine::end(State& state, Request& request, std::exception_ptr failure) noexcept {
   state.scheduler.remove(request);
+  state.memory.stop_reading(request);
   // A refused request is listed.
   if (request.idle != nullptr) state.memory.idle().remove(*request.idle);
   request.failure = std::move(failure);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/device_turn.h"
+#include "engine/block_tier.h"
 #include "engine/cache_pools.h"
 #include "engine/engine_options.h"
 #include "engine/guarded.h"
@@ -27,6 +28,7 @@
 #include "engine/snapshot.h"
 #include "engine/snapshot_pieces.h"
 #include "engine/steps_under_way.h"
+#include "kv/block_store.h"
 #include "model/model.h"
 
 namespace tenon {
@@ -88,6 +90,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> pools() const { return pools_.all(); }
   /// Prefix-tree root for a salt.
   [[nodiscard]] Hash128 root_of(std::string_view salt);
+  /// Keeps computed prefixes in a store of the host. Throws State after a session was made or with
+  /// a store already, and Unsupported without a prefix index.
+  void set_store(std::shared_ptr<BlockStore> store);
+  /// Waits until the store was given all that waits for it. For tests and measurements.
+  void settle_store();
 
   /// Computes an item, together with other waiting requests; returns when it is done. Each sequence
   /// may be in one item at a time. Returns the number of computed tokens, without reused tokens.
@@ -258,6 +265,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
     uint64_t num_posted = 0;
     std::shared_ptr<Generation> first_to_tell;
     std::unique_ptr<Speculator> first_spent;  // of ended requests, freed without the lock
+    bool has_roots = false;                   // keys of texts were given out
+    /// True if a thread that drives has something to do.
+    [[nodiscard]] bool has_work() const {
+      return scheduler.num_waiting() + scheduler.num_running() > memory.num_reading();
+    }
   };
   using Lock = Guarded<State>::Lock;
   /// Ends a step that outlasts the time of its driver.
@@ -284,6 +296,28 @@ class Engine : public std::enable_shared_from_this<Engine> {
    private:
     Engine& engine_;
   };
+  /// The cache for the tier's thread (engine_store.cpp).
+  class StoreCache final : public TierCache {
+   public:
+    explicit StoreCache(Engine& engine) : engine_(engine) {}
+    /// Notes the groups of the index.
+    void begin(State& state);
+    [[nodiscard]] std::span<const Group> groups() const override { return groups_; }
+    [[nodiscard]] uint32_t block_tokens() const override { return block_tokens_; }
+    Found find(Hash128 key, uint32_t group) override;
+    bool copy(Hash128 key, uint32_t group, const Found& found, std::span<std::byte> out) override;
+    std::optional<uint64_t> look_up(const StoreRead& read, std::span<uint8_t> held) override;
+    bool add(const StoreRead& read, std::span<const Block> blocks) override;
+    void end(StoreRead& read) override;
+
+   private:
+    bool add_node(PrefixIndex& index, const StoreRead& read, uint64_t number,
+                  std::span<const Block> blocks);
+
+    Engine& engine_;
+    std::vector<Group> groups_;
+    uint32_t block_tokens_ = 1;
+  };
   /// Limits on a driver's wait for the device's turn.
   struct DriveLimits {
     uint64_t until_ns = UINT64_MAX;  ///< also sizes the steps
@@ -294,10 +328,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   Engine(std::shared_ptr<const Model> model, const EngineOptions& options);
   void check_process() const;
+  /// Throws Unsupported without a prefix index.
+  static void check_index(const State& state);
   void enqueue(State& state, Request& request, const BatchItem& item);
   template <typename Done>
   bool wait_until(Lock& lock, Wake& wake, Request* request, uint64_t until_ns, Done done);
   void sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns);
+  uint64_t end_late_reads(State& state) noexcept;
   [[nodiscard]] bool is_stopped(const Request& request) const;
   void end_if_stopped(State& state, Request& request);
   void hand_over(Lock& lock) noexcept;
@@ -344,6 +381,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   StepsUnderWay steps_;
   DeviceTurn::Owned<OnTurn> on_turn_;
   LeftSteps left_steps_{*this};
+  StoreCache store_cache_{*this};
+  std::unique_ptr<BlockTier> tier_;  // null without a store
 };
 
 }  // namespace tenon

@@ -56,6 +56,14 @@ constexpr Line kLines[] = {
      &EngineMetrics::drafted_tokens_total},
     {"spec_decode_num_accepted_tokens_total", "counter",
      "Guessed tokens that became tokens of requests", &EngineMetrics::accepted_tokens_total},
+    {"store_hit_blocks_total", "counter", "Blocks of prefixes that came from the store",
+     &EngineMetrics::store_hits_total},
+    {"store_read_bytes_total", "counter", "Bytes read from the store",
+     &EngineMetrics::store_read_bytes_total},
+    {"store_written_bytes_total", "counter", "Bytes written to the store",
+     &EngineMetrics::store_written_bytes_total},
+    {"store_dropped_blocks_total", "counter", "Blocks that the store did not take",
+     &EngineMetrics::store_dropped_total},
 };
 
 struct TimeLine {

@@ -48,11 +48,15 @@ struct EngineMetrics {
   uint64_t decode_tokens_total = 0;  ///< tokens computed as decodes
   uint64_t reused_tokens_total = 0;  ///< tokens taken from the prefix index
   uint64_t generated_tokens_total = 0;
-  uint64_t drafts_total = 0;           ///< slices with guesses
-  uint64_t drafted_tokens_total = 0;   ///< guesses computed
-  uint64_t accepted_tokens_total = 0;  ///< guesses that became tokens of requests
-  double step_seconds_total = 0;       ///< time in the backend
-  double schedule_seconds_total = 0;   ///< time to choose, reserve, fill and settle steps
+  uint64_t drafts_total = 0;            ///< slices with guesses
+  uint64_t drafted_tokens_total = 0;    ///< guesses computed
+  uint64_t accepted_tokens_total = 0;   ///< guesses that became tokens of requests
+  uint64_t store_hits_total = 0;        ///< blocks that came from the store
+  uint64_t store_read_bytes_total = 0;  ///< records of blocks
+  uint64_t store_written_bytes_total = 0;
+  uint64_t store_dropped_total = 0;   ///< blocks that the store did not take
+  double step_seconds_total = 0;      ///< time in the backend
+  double schedule_seconds_total = 0;  ///< time to choose, reserve, fill and settle steps
 
   Histogram first_token;    ///< since submit
   Histogram token_gap;      ///< between tokens of a request

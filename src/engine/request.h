@@ -23,6 +23,7 @@
 namespace tenon {
 
 class Generation;
+struct StoreRead;
 
 /// Logits that a request wants.
 enum class Outputs : uint32_t { None, Last, All };
@@ -72,9 +73,11 @@ struct Request : Work {
   uint32_t num_row_draws = 0;
   static constexpr uint32_t kRowDraws = 8;
   std::exception_ptr failure;
-  Request* next_refused = nullptr;     ///< link of PickMemory's list
-  uint64_t num_reused = 0;             ///< tokens computed by others
-  uint64_t seen_version = UINT64_MAX;  ///< version of the prefix index at the last lookup
+  Request* next_refused = nullptr;        ///< link of PickMemory's list
+  uint64_t num_reused = 0;                ///< tokens computed by others
+  uint64_t seen_version = UINT64_MAX;     ///< version of the prefix index at the last lookup
+  std::shared_ptr<StoreRead> store_read;  ///< for which it waits; null if it does not
+  bool asked_store = false;               ///< once, until it is preempted
 
   /// Rows of logits produced by a slice of the next tokens.
   [[nodiscard]] uint32_t num_outputs(uint32_t num_tokens) const;

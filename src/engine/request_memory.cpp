@@ -13,6 +13,10 @@ namespace {
 Request& request_of(Work& work) { return static_cast<Request&>(work); }
 const Request& request_of(const Work& work) { return static_cast<const Request&>(work); }
 
+/// Time to compute a token until it was measured, and the least time that a read may take.
+constexpr double kAssumedTokenNs = 1e6;
+constexpr double kLeastReadNs = 1e8;
+
 }  // namespace
 
 RequestMemory::RequestMemory(const Model& model, const EngineOptions& options,
@@ -33,9 +37,48 @@ void RequestMemory::count(EngineMetrics& metrics) const {
   metrics.reused_tokens_total = num_reused_;
   if (index_ != nullptr) metrics.prefix_evicted_total = index_->num_evicted();
   metrics.idle_blocks_taken_total = idle_.num_taken();
+  if (tier_ == nullptr) return;
+  const StoreCounts counts = tier_->counts();
+  metrics.store_hits_total = counts.hits;
+  metrics.store_read_bytes_total = counts.read_bytes;
+  metrics.store_written_bytes_total = counts.written_bytes;
+  metrics.store_dropped_total = counts.dropped;
 }
 
 void RequestMemory::clear(const Turn&) noexcept { index_.reset(); }
+
+// ---- The store ----------------------------------------------------------------------------------
+
+void RequestMemory::set_tier(const Turn&, BlockTier* tier, uint64_t seed) {
+  if (tier != nullptr) index_ = std::make_unique<PrefixIndex>(pools_.all(), seed);
+  tier_ = tier;
+}
+
+/// Asks the store for blocks of a prompt. Returns false if there is no store to ask.
+bool RequestMemory::read_store(Request& request, std::span<const Hash128> keys, uint64_t until_ns) {
+  if (tier_ == nullptr || request.asked_store) return false;
+  const Sequence& sequence = *request.sequence;
+  if (sequence.has_foreign()) return false;  // the index lacks its beginning
+  const auto tokens = sequence.tokens().first(keys.size() * index_->block_tokens());
+  const auto read = std::make_shared<StoreRead>();
+  read->root = sequence.root();
+  read->keys.assign(keys.begin(), keys.end());
+  read->tokens.assign(tokens.begin(), tokens.end());
+  read->until_ns = until_ns;
+  read->request = &request;
+  tier_->read(read);
+  request.store_read = read;
+  request.asked_store = true;
+  ++num_reading_;
+  return true;
+}
+
+void RequestMemory::stop_reading(Request& request) noexcept {
+  if (request.store_read == nullptr) return;
+  request.store_read->request = nullptr;
+  request.store_read = nullptr;
+  --num_reading_;
+}
 
 // ---- Prefixes -----------------------------------------------------------------------------------
 
@@ -56,6 +99,7 @@ void RequestMemory::reuse_blocks(Request& request, std::span<const Hash128> keys
       ReuseReport& reuse = request.generation->reuse;
       reuse.reused_tokens = std::min(reuse.prompt_tokens, reuse.reused_tokens + reused);
     }
+    if (tier_ != nullptr) tier_->offer(keys[match.num_usable - 1]);
   }
   index_->touch(keys.first(match.num_known));
   request.num_left = request.end - sequence.cached();
@@ -104,6 +148,7 @@ void RequestMemory::share_blocks(Request& request) {
                                        {blocks.data(), num_groups});
     // Another request was first with the same text: bits are equal, its block serves both.
     if (!shared.empty()) sequence.adopt_same(i, shared);
+    if (!shared.empty() && tier_ != nullptr) tier_->offer(keys[i]);
     sequence.set_offered((i + 1) * block_tokens);
   }
 }
@@ -154,6 +199,7 @@ bool RequestMemory::fits_ever(const Request& request, uint32_t num_tokens) const
 bool PickMemory::refresh(Work& work) {
   Request& request = request_of(work);
   const PrefixIndex* index = memory_.index_.get();
+  if (request.store_read != nullptr) return false;
   // Reuse applies only to requests that no step is computing.
   if (index == nullptr || request.num_left <= 1 || request.num_under_way > 0) return true;
   Sequence& sequence = *request.sequence;
@@ -162,7 +208,12 @@ bool PickMemory::refresh(Work& work) {
     const std::span<const Hash128> keys = sequence.keys(*index, limit);
     if (request.seen_version != index->version()) memory_.reuse_blocks(request, keys);
     const uint64_t next = sequence.cached() / index->block_tokens();
-    return next >= keys.size() || !steps_.are_computing(turn_, keys[next]);
+    if (next >= keys.size()) return true;
+    if (steps_.are_computing(turn_, keys[next])) return false;
+    const auto num_left = static_cast<double>(limit * index->block_tokens() - sequence.cached());
+    const double token_ns = token_ns_ > 0 ? token_ns_ : kAssumedTokenNs;
+    const double most_ns = std::max(num_left * token_ns, kLeastReadNs);
+    return !memory_.read_store(request, keys, now_ns_ + static_cast<uint64_t>(most_ns));
   } catch (const std::bad_alloc&) {
     return true;  // computed instead of reused
   }
@@ -273,6 +324,8 @@ bool PickMemory::fits_on(PoolRange device, const Request& request,
 
 bool PickMemory::is_under_way(const Work& work) { return request_of(work).num_under_way > 0; }
 
+bool PickMemory::is_elsewhere(const Work& work) { return request_of(work).store_read != nullptr; }
+
 bool PickMemory::holds(const Work& work) { return request_of(work).sequence->holds_blocks(); }
 
 void PickMemory::drop(Work& work) noexcept {
@@ -281,6 +334,7 @@ void PickMemory::drop(Work& work) noexcept {
   request.sequence->lose(0);
   request.restart();
   request.seen_version = UINT64_MAX;
+  request.asked_store = false;
 }
 
 void PickMemory::refuse(Work& work) noexcept {

@@ -302,7 +302,7 @@ void Scheduler::pick_against_the_order() {
   // end.
   Work* best = nullptr;
   for (Work* work = first_; work != nullptr; work = work->next_) {
-    if (work->num_left == 0) continue;
+    if (work->num_left == 0 || memory_->is_elsewhere(*work)) continue;
     const bool runs = work->place_ == Work::Place::Running;
     const bool best_runs = best != nullptr && best->place_ == Work::Place::Running;
     if (best == nullptr || (runs != best_runs ? runs : ranks_below(*best, *work))) best = work;

@@ -89,6 +89,8 @@ class WorkMemory {
   /// True if a step under way has a slice of it. Such a request waits instead of being refused: the
   /// running step may free blocks.
   virtual bool is_under_way(const Work&) { return false; }
+  /// True if something outside the steps will let it go on, which nothing here may hasten.
+  virtual bool is_elsewhere(const Work&) { return false; }
   /// Preempts: frees all its memory and updates num_left.
   virtual void drop(Work& work) noexcept = 0;
   /// Called after removing a request that has no room and no request to take memory from.
@@ -129,8 +131,8 @@ class Scheduler {
   void remove(Work& work) noexcept;
 
   /// Picks the slices of the next step, decodes first, as far as `memory` has room. Refused
-  /// requests are removed. Empty if no work is left, or none beyond the steps under way; otherwise
-  /// at least one request is picked or refused.
+  /// requests are removed. Empty if no work is left, or none beyond the steps under way and the
+  /// requests that are elsewhere; otherwise at least one request is picked or refused.
   ///   step_tokens    most tokens, at most the option
   ///   beside_tokens  prompt tokens beside decodes, or the nearest number that fills tiles
   ///   alone_tokens   most prompt tokens without decodes

@@ -95,6 +95,28 @@ uint32_t PrefixIndex::block(Hash128 key, size_t group) const {
   return at == by_key_.end() ? kNoBlock : blocks_of(at->second)[group];
 }
 
+std::optional<PrefixIndex::Node> PrefixIndex::node(Hash128 key) const {
+  const auto at = by_key_.find(key);
+  if (at == by_key_.end()) return std::nullopt;
+  return Node{entries_[at->second].before, tokens_of(at->second), blocks_of(at->second)};
+}
+
+std::vector<PrefixIndex::Token> PrefixIndex::text(Hash128 key) const {
+  std::vector<uint32_t> path;
+  const auto at = by_key_.find(key);
+  if (at != by_key_.end()) path.push_back(at->second);
+  while (!path.empty() && entries_[path.back()].parent != kNone) {
+    path.push_back(entries_[path.back()].parent);
+  }
+  std::vector<Token> text;
+  text.reserve(path.size() * block_tokens_);
+  for (size_t i = path.size(); i > 0; --i) {
+    const auto tokens = tokens_of(path[i - 1]);
+    text.insert(text.end(), tokens.begin(), tokens.end());
+  }
+  return text;
+}
+
 PrefixIndex::Match PrefixIndex::match(Hash128 root, std::span<const Hash128> keys,
                                       std::span<const Token> tokens) const {
   Match match;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -82,6 +83,18 @@ class PrefixIndex {
   /// and idle, else one block of a window or state. False if no block is idle.
   bool evict() noexcept;
   void clear() noexcept;
+
+  /// A node as it is, without a text to compare. Valid until the next insert or evict.
+  struct Node {
+    Hash128 before;
+    std::span<const Token> tokens;     ///< [block_tokens()]
+    std::span<const uint32_t> blocks;  ///< [groups] or kNoBlock
+  };
+  [[nodiscard]] std::optional<Node> node(Hash128 key) const;
+  /// Tokens from the text's beginning to the end of a node; empty if it is unknown.
+  [[nodiscard]] std::vector<Token> text(Hash128 key) const;
+  /// Blocks of a group that are needed before a position to continue there; UINT64_MAX: all.
+  [[nodiscard]] uint64_t num_needed(size_t group) const { return needed_[group]; }
 
   /// Explains why the block with `key` after `before` was not found. num_before: number of blocks
   /// before it.

@@ -115,6 +115,42 @@ TEST_F(EverySystem, TellsWhenAFileChanges) {
   EXPECT_NE(identity(), before);
 }
 
+TEST_F(EverySystem, LocksAFileForOneAtATime) {
+  const std::string path = folder_.path("lock");
+  const int one = system_->open_private(path.c_str());
+  const int other = system_->open_private(path.c_str());
+  ASSERT_GE(one, 0);
+  ASSERT_GE(other, 0);
+  EXPECT_EQ(system_->try_lock(one), 0);
+  EXPECT_EQ(system_->try_lock(other), -EWOULDBLOCK);
+  // The lock is no obstacle to reading and writing.
+  EXPECT_EQ(system_->write_at(other, "text", 4, 0), 4);
+  char text[4];
+  EXPECT_EQ(system_->read_at(one, text, 4, 0), 4);
+  EXPECT_EQ(system_->unlock(one), 0);
+  EXPECT_EQ(system_->try_lock(other), 0);
+  EXPECT_EQ(system_->try_lock(one), -EWOULDBLOCK);
+  system_->close(other);
+  EXPECT_EQ(system_->try_lock(one), 0);
+  system_->close(one);
+}
+
+TEST_F(EverySystem, MakesFoldersOnce) {
+  const std::string path = folder_.path("\xc3\xbcn\xc3\xaf");
+  EXPECT_EQ(system_->make_folder(path.c_str()), 0);
+  EXPECT_EQ(system_->make_folder(path.c_str()), -EEXIST);
+  EXPECT_LT(system_->make_folder(folder_.path("missing/folder").c_str()), 0);
+  const int fd = system_->open_private((path + "/file").c_str());
+  ASSERT_GE(fd, 0);
+  FileStat before;
+  FileStat after;
+  EXPECT_EQ(system_->stat(fd, before), 0);
+  EXPECT_EQ(system_->touch(fd), 0);
+  EXPECT_EQ(system_->stat(fd, after), 0);
+  EXPECT_GE(after.modified_ns, before.modified_ns);
+  system_->close(fd);
+}
+
 TEST_F(EverySystem, MapsFiles) {
   const std::string text = std::string(size_t{64} << 10, 'x') + "tail";
   const auto source = ByteSource::from_path(folder_.write("file", text), system_);

@@ -119,6 +119,15 @@ class FaultySystem : public System {
   }
   // Cleanup never fails: callers could do nothing about it.
   int remove(const char* path) noexcept override { return real_->remove(path); }
+  int open_private(const char* path) noexcept override {
+    return opened(fails() ? -error_ : real_->open_private(path));
+  }
+  int make_folder(const char* path) noexcept override {
+    return fails() ? -error_ : real_->make_folder(path);
+  }
+  int try_lock(int fd) noexcept override { return fails() ? -error_ : real_->try_lock(fd); }
+  int unlock(int fd) noexcept override { return real_->unlock(fd); }
+  int touch(int fd) noexcept override { return fails() ? -error_ : real_->touch(fd); }
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override {
     error = -error_;
     if (fails()) return nullptr;

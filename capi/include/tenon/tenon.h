@@ -226,8 +226,8 @@ TENON_API const char* tenon_interface_description(void);
  *          "inspect", "metadata_only", "check_weights", "plugin", "override"
  * SESSION  "context", "salt", "priority", "client", "weight"
  * ENGINE   "cache_bytes", "step_tokens", "running", "queue", "queue_tokens", "ageing",
- *          "decode_stretch", "max_stall_ms", "prefix_cache", "state_checkpoints",
- *          "state_checkpoint_tokens", "speculation"
+ *          "decode_stretch", "max_stall_ms", "prefix_cache", "store", "store_bytes",
+ *          "state_checkpoints", "state_checkpoint_tokens", "speculation"
  * SAMPLER  "stop", "banned_strings", "banned_ignore_case", "min_tokens", "repeat_penalty",
  *          "repeat_last_n", "presence_penalty", "frequency_penalty", "dry_multiplier", "dry_base",
  *          "dry_allowed_length", "dry_last_n", "mirostat", "mirostat_tau", "mirostat_eta",
@@ -916,9 +916,10 @@ TENON_API tenon_status tenon_backends_get_device(const tenon_backends* backends,
  *   tenon_session_submit(session, &submission, &request);
  *   while (tenon_request_wait(request, -1, &piece) == TENON_OK && piece.finish == 0) ...
  *
- * The engine starts no thread. It computes in calls that wait (tenon_request_wait and the calls of
- * section 8), each of which computes for all. A host that only polls lends it a thread
- * (tenon_engine_run), calls tenon_engine_step now and then, or sets an executor.
+ * The engine starts no thread, except for a store. It computes in calls that wait
+ * (tenon_request_wait and the calls of section 8), each of which computes for all. A host that only
+ * polls lends it a thread (tenon_engine_run), calls tenon_engine_step now and then, or sets an
+ * executor.
  */
 
 /* options: scope ENGINE; NULL for the defaults. STATE if the model has no weights. */
@@ -1068,6 +1069,46 @@ typedef void (*tenon_post_callback)(void* user, tenon_task task, void* arg);
 TENON_API tenon_status tenon_engine_set_executor(tenon_engine* engine, tenon_post_callback post,
                                                  void* user);
 
+/* Size of the record in bytes, or negative if there is none. */
+typedef int64_t (*tenon_store_find_callback)(void* user, const uint8_t* key);
+/* Copies the record, of exactly `size` bytes, to `record`; returns 0, or another value if it has
+ * another size or cannot be read. */
+typedef int32_t (*tenon_store_read_callback)(void* user, const uint8_t* key, void* record,
+                                             uint64_t size);
+/* Stores a record under a key that has none; returns 0, or another value if it is refused.
+ *   before  key of the record without which this one is useless, or NULL: remove this one first */
+typedef int32_t (*tenon_store_write_callback)(void* user, const uint8_t* key, const uint8_t* before,
+                                              const void* record, uint64_t size);
+typedef void (*tenon_store_remove_callback)(void* user, const uint8_t* key);
+/* Called once, after all other calls: the engine and its sessions and requests are destroyed. */
+typedef void (*tenon_store_release_callback)(void* user);
+
+/* A host's store of computed prefixes: records of bytes under keys of 16 bytes. The engine calls it
+ * from one thread of its own, never in a step or with a lock held, so the functions may take their
+ * time; a prompt waits for reads about as long as computing it would take. A failure is a missing
+ * record. Each record is compared with its tokens and checked before use, and removed if it does
+ * not fit, so a store may lose and damage records; but one who can write matching records decides
+ * what the model answers. */
+typedef struct tenon_block_store {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  void* user;
+  tenon_store_find_callback find;
+  tenon_store_read_callback read;
+  tenon_store_write_callback write;
+  tenon_store_remove_callback remove;
+  /* Enters every key: with another secret no record is found, and who does not know it cannot tell
+   * from keys whether a text is stored. The same after a restart; zeros are a secret, too. */
+  uint8_t secret[16];
+  tenon_store_release_callback release; /* may be NULL */
+} tenon_block_store;
+
+/* Keeps computed prefixes in the host's store, as the option "store" does in a folder. Starts a
+ * thread. Before the engine's first session: STATE after it, and with a store already. UNSUPPORTED
+ * for an engine without a prefix index ("prefix_cache", encoder-decoders); ARGUMENT for NULL
+ * functions. `release` is not called after an error. */
+TENON_API tenon_status tenon_engine_set_store(tenon_engine* engine, const tenon_block_store* store);
+
 /* Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s
  * and above. A duration is counted in the first bucket that holds it. */
 #define TENON_HISTOGRAM_COUNTS 17
@@ -1110,6 +1151,10 @@ typedef struct tenon_engine_stats {
   uint64_t drafts;          /* tokens computed with guesses beside them. Since 0.1 */
   uint64_t drafted_tokens;  /* guesses computed */
   uint64_t accepted_tokens; /* guesses that became tokens of requests */
+  uint64_t store_hits;          /* blocks of prefixes that came from the store. Since 0.1 */
+  uint64_t store_read_bytes;    /* records read */
+  uint64_t store_written_bytes; /* records written */
+  uint64_t store_dropped;       /* blocks that the store did not take */
 } tenon_engine_stats;
 
 TENON_API tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine_stats* stats);

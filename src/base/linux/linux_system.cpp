@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -218,6 +219,34 @@ std::shared_ptr<System> System::real() { return std::make_shared<RealSystem>(); 
 
 std::shared_ptr<System> System::with_allocator(const HostAllocator& allocator) {
   return std::make_shared<HostMemory<RealSystem>>(allocator);
+}
+
+Hash128 code_fingerprint(const void* address) noexcept {
+  struct Search {
+    uintptr_t address;
+    Hash128 found;
+  } search{reinterpret_cast<uintptr_t>(address), {}};
+  // Segments that are not writable hold no relocated addresses, so every process has their bytes.
+  const auto look = [](dl_phdr_info* info, size_t, void* arg) {
+    auto& wanted = *static_cast<Search*>(arg);
+    const std::span segments(info->dlpi_phdr, info->dlpi_phnum);
+    const auto begin = [info](const ElfW(Phdr) & segment) {
+      return info->dlpi_addr + segment.p_vaddr;
+    };
+    const bool is_it = std::ranges::any_of(segments, [&](const ElfW(Phdr) & segment) {
+      return segment.p_type == PT_LOAD && wanted.address - begin(segment) < segment.p_memsz;
+    });
+    if (!is_it) return 0;
+    for (const ElfW(Phdr) & segment : segments) {
+      if (segment.p_type != PT_LOAD || (segment.p_flags & (PF_R | PF_W)) != PF_R) continue;
+      const auto* bytes = reinterpret_cast<const std::byte*>(begin(segment));
+      const Hash128 sum = hash_bytes({bytes, segment.p_filesz}, wanted.found.low);
+      wanted.found = {sum.low, sum.high ^ wanted.found.high};
+    }
+    return 1;
+  };
+  ::dl_iterate_phdr(look, &search);
+  return search.found;
 }
 
 OwnCode own_code() noexcept {

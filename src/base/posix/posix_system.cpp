@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -94,6 +95,24 @@ int64_t PosixSystem::read_link(const char* path, char* target, uint64_t size_byt
 }
 
 int PosixSystem::remove(const char* path) noexcept { return ::unlink(path) == 0 ? 0 : -errno; }
+
+int PosixSystem::open_private(const char* path) noexcept {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const int fd = ::open(path, kFlags, 0600);
+  return fd >= 0 ? fd : -errno;
+}
+
+int PosixSystem::make_folder(const char* path) noexcept {
+  return ::mkdir(path, 0700) == 0 ? 0 : -errno;
+}
+
+int PosixSystem::try_lock(int fd) noexcept {
+  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+}
+
+int PosixSystem::unlock(int fd) noexcept { return ::flock(fd, LOCK_UN) == 0 ? 0 : -errno; }
+
+int PosixSystem::touch(int fd) noexcept { return ::futimens(fd, nullptr) == 0 ? 0 : -errno; }
 
 void* PosixSystem::map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept {
   error = -EINVAL;

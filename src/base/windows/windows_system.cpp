@@ -283,6 +283,48 @@ int WindowsSystem::create(const char* path) noexcept {
   }));
 }
 
+int WindowsSystem::open_private(const char* path) noexcept {
+  // The folder's access list decides who may open the file.
+  const int fd = static_cast<int>(with_path(path, [](const wchar_t* wide) {
+    return descriptor_of(
+        ::CreateFileW(wide, GENERIC_READ | GENERIC_WRITE, kShareAll, nullptr, OPEN_ALWAYS,
+                      FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT, nullptr));
+  }));
+  if (fd < 0) return fd;
+  FILE_ATTRIBUTE_TAG_INFO info{};
+  if (::GetFileInformationByHandleEx(handle_of(fd), FileAttributeTagInfo, &info, sizeof info) &&
+      (info.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
+    close(fd);
+    return -ELOOP;
+  }
+  return fd;
+}
+
+int WindowsSystem::make_folder(const char* path) noexcept {
+  return static_cast<int>(with_path(path, [](const wchar_t* wide) {
+    return ::CreateDirectoryW(wide, nullptr) ? 0 : last_error();
+  }));
+}
+
+// The byte is far beyond the file's end: locks are mandatory, and the contents stay readable.
+int WindowsSystem::try_lock(int fd) noexcept {
+  OVERLAPPED at = position(uint64_t{1} << 62);
+  constexpr DWORD kFlags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
+  if (::LockFileEx(handle_of(fd), kFlags, 0, 1, 0, &at)) return 0;
+  return ::GetLastError() == ERROR_LOCK_VIOLATION ? -EWOULDBLOCK : last_error();
+}
+
+int WindowsSystem::unlock(int fd) noexcept {
+  OVERLAPPED at = position(uint64_t{1} << 62);
+  return ::UnlockFileEx(handle_of(fd), 0, 1, 0, &at) ? 0 : last_error();
+}
+
+int WindowsSystem::touch(int fd) noexcept {
+  FILETIME now{};
+  ::GetSystemTimeAsFileTime(&now);
+  return ::SetFileTime(handle_of(fd), nullptr, nullptr, &now) ? 0 : last_error();
+}
+
 int WindowsSystem::create_unnamed(const char*) noexcept { return -EOPNOTSUPP; }
 int WindowsSystem::link_unnamed(int, const char*) noexcept { return -EOPNOTSUPP; }
 
@@ -511,6 +553,26 @@ std::shared_ptr<System> System::with_allocator(const HostAllocator& allocator) {
 int process_id() noexcept { return static_cast<int>(::GetCurrentProcessId()); }
 
 uint32_t effective_user() noexcept { return 0; }
+
+/// Only code: constants may hold addresses that the loader moves.
+Hash128 code_fingerprint(const void* address) noexcept {
+  constexpr DWORD kFlags =
+      GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+  HMODULE module = nullptr;
+  if (!::GetModuleHandleExW(kFlags, static_cast<LPCWSTR>(address), &module)) return {};
+  const auto* base = reinterpret_cast<const std::byte*>(module);
+  const auto& dos = *reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
+  const auto& headers = *reinterpret_cast<const IMAGE_NT_HEADERS*>(base + dos.e_lfanew);
+  Hash128 found{headers.FileHeader.TimeDateStamp, headers.OptionalHeader.SizeOfImage};
+  const IMAGE_SECTION_HEADER* const sections = IMAGE_FIRST_SECTION(&headers);
+  for (WORD i = 0; i < headers.FileHeader.NumberOfSections; ++i) {
+    if ((sections[i].Characteristics & IMAGE_SCN_MEM_EXECUTE) == 0) continue;
+    const Hash128 sum =
+        hash_bytes({base + sections[i].VirtualAddress, sections[i].Misc.VirtualSize}, found.low);
+    found = {sum.low, sum.high ^ found.high};
+  }
+  return found;
+}
 
 OwnCode own_code() noexcept {
   // The loader's name of a module does not change.

@@ -28,6 +28,11 @@ class WindowsSystem : public System {
   int rename(const char* from, const char* to) noexcept override;
   int64_t read_link(const char* path, char* target, uint64_t size_bytes) noexcept override;
   int remove(const char* path) noexcept override;
+  int open_private(const char* path) noexcept override;
+  int make_folder(const char* path) noexcept override;
+  int try_lock(int fd) noexcept override;
+  int unlock(int fd) noexcept override;
+  int touch(int fd) noexcept override;
   void* map_file(int fd, uint64_t offset, uint64_t size_bytes, int& error) noexcept override;
   void unmap_file(void* pages, uint64_t size_bytes) noexcept override;
   int list_directory(const char* path, void (*visit)(void* user, const char* name),
