@@ -162,7 +162,7 @@ if ! $all; then
 fi
 
 # Programs that parse untrusted input, and programs that compute with it.
-parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine
+parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine media
                capi unload server hub mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
 if $release; then asan_targets=(all); fi

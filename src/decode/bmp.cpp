@@ -19,9 +19,9 @@ struct BmpHead {
   bool is_upside_up = false;  ///< rows from the top
   uint32_t bits = 0;
   uint32_t coding = kPlain;
-  size_t pixels = 0;        ///< offset of the rows
-  size_t palette = 0;       ///< offset
-  size_t palette_entry = 4; ///< bytes
+  size_t pixels = 0;         ///< offset of the rows
+  size_t palette = 0;        ///< offset
+  size_t palette_entry = 4;  ///< bytes
   size_t num_colours = 0;
   std::array<uint32_t, 4> masks{};  ///< red, green, blue, opacity
 };

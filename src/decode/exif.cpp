@@ -19,9 +19,7 @@ uint32_t exif_orientation(Bytes tiff) {
   tiff = tiff.first(std::min(tiff.size(), kMaxExifBytes));
   const bool is_little = has_text(tiff, 0, "II");
   if (tiff.size() < 8 || (!is_little && !has_text(tiff, 0, "MM"))) return 1;
-  const auto short_at = [&](size_t at) {
-    return is_little ? little16(tiff, at) : big16(tiff, at);
-  };
+  const auto short_at = [&](size_t at) { return is_little ? little16(tiff, at) : big16(tiff, at); };
   const size_t directory = is_little ? little32(tiff, 4) : big32(tiff, 4);
   if (short_at(2) != 42 || directory > tiff.size() - 2) return 1;
   const size_t begin = directory + 2;

@@ -121,8 +121,9 @@ void decode_flac(Bytes file, const Limits& limits, Decoded& into) {
   const auto destroy = [&](void* decoder) { api.destroy(decoder); };
   const std::unique_ptr<void, decltype(destroy)> decoder(api.make(), destroy);
   if (decoder == nullptr) throw std::bad_alloc();
-  const bool is_ready = api.init_stream(decoder.get(), read_flac, nullptr, nullptr, nullptr, nullptr,
-                                        write_flac, skip_flac_metadata, note_flac_error, &job) == 0;
+  const bool is_ready =
+      api.init_stream(decoder.get(), read_flac, nullptr, nullptr, nullptr, nullptr, write_flac,
+                      skip_flac_metadata, note_flac_error, &job) == 0;
   const bool is_done = is_ready && api.process(decoder.get()) != 0;
   if (job.thrown != nullptr) std::rethrow_exception(job.thrown);
   if (!is_done || job.is_damaged) fail(Code::Format, "FLAC: the sound is damaged or cut short");

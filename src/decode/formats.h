@@ -26,9 +26,9 @@ enum class Kind : uint32_t { Picture = 1, Sound = 2 };
 /// Facts about a file.
 struct Info {
   Kind kind = Kind::Picture;
-  const char* format = "";   ///< "png"; lives for ever
-  uint32_t channels = 0;     ///< of a picture 1 (grey), 3 (RGB) or 4 (RGB, opacity)
-  uint64_t width = 0;        ///< as stored, before orientation
+  const char* format = "";  ///< "png"; lives for ever
+  uint32_t channels = 0;    ///< of a picture 1 (grey), 3 (RGB) or 4 (RGB, opacity)
+  uint64_t width = 0;       ///< as stored, before orientation
   uint64_t height = 0;
   uint32_t orientation = 1;  ///< EXIF, 1..8
   bool is_animated = false;  ///< the first frame is taken

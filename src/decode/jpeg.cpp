@@ -52,8 +52,8 @@ struct JpegJob {
   bool is_cut_short;
   Bytes file;
   Info info;
-  uint8_t* pixels;   ///< [height, width, channels]
-  uint8_t* cmyk_row; ///< [width, 4]; null unless the file has four components
+  uint8_t* pixels;    ///< [height, width, channels]
+  uint8_t* cmyk_row;  ///< [width, 4]; null unless the file has four components
 };
 
 JpegJob& job_of(jpeg::Common* state) { return *reinterpret_cast<JpegJob*>(state->err); }
@@ -130,9 +130,7 @@ bool run_jpeg(const LibJpeg& api, JpegJob& job) noexcept {
   }
   const bool is_cmyk = job.cmyk_row != nullptr;
   if (is_cmyk != (state.num_components == 4)) leave(job, "it has two heads");
-  state.out_color_space = is_cmyk                  ? jpeg::kCmyk
-                          : job.info.channels == 1 ? jpeg::kGrey
-                                                   : jpeg::kRgb;
+  state.out_color_space = is_cmyk ? jpeg::kCmyk : job.info.channels == 1 ? jpeg::kGrey : jpeg::kRgb;
   api.start(&state);
   if (state.output_width != job.info.width || state.output_height != job.info.height ||
       state.output_components != static_cast<int>(is_cmyk ? 4 : job.info.channels)) {
@@ -185,20 +183,22 @@ uint32_t read_jpeg_head(Bytes file, Info& info) {
       continue;
     }
     at += 2;
-    const bool stands_alone = marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
+    const bool stands_alone =
+        marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
     if (stands_alone) continue;
     if (marker == 0xD9 || marker == 0xDA) break;  // pixels, or the end
     const size_t length = big16(file, at);
     if (length < 2 || length > file.size() - at) break;
-    const bool is_frame = marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 &&
-                          marker != 0xCC;
+    const bool is_frame =
+        marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
     if (is_frame && components == 0) components = read_jpeg_frame(file, marker, at, length, info);
     if (marker == 0xE1 && has_text(file, at + 2, "Exif") && info.orientation == 1) {
       info.orientation = exif_orientation(file.subspan(at + 2, length - 2));
     }
     at += length;
   }
-  if (components == 0) fail(Code::Format, "JPEG: there is no frame before the file's end or pixels");
+  if (components == 0)
+    fail(Code::Format, "JPEG: there is no frame before the file's end or pixels");
   return components;
 }
 

@@ -104,7 +104,8 @@ void decode_mp3(Bytes file, const Limits& limits, Decoded& into) {
       int channels = 0;
       int encoding = 0;
       api.getformat(decoder.get(), &rate, &channels, &encoding);
-      const bool is_other = rate != into.info.rate || channels != static_cast<int>(into.info.channels);
+      const bool is_other =
+          rate != into.info.rate || channels != static_cast<int>(into.info.channels);
       if (encoding != kFloat32 || (has_format && is_other)) {
         fail(Code::Unsupported, "MP3: rate or channels change inside the file");
       }

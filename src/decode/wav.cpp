@@ -26,8 +26,8 @@ void read_wav_format(Bytes chunk, WavHead& head) {
   head.bits = little16(chunk, 14);
   // The kind of an extensible one is the beginning of an identifier.
   if (head.coding == kExtensible && chunk.size() >= 26) head.coding = little16(chunk, 24);
-  const bool is_whole = head.coding == kWhole && head.bits % 8 == 0 && head.bits >= 8 &&
-                        head.bits <= 32;
+  const bool is_whole =
+      head.coding == kWhole && head.bits % 8 == 0 && head.bits >= 8 && head.bits <= 32;
   const bool is_real = head.coding == kReal && (head.bits == 32 || head.bits == 64);
   if (!is_whole && !is_real) {
     fail(Code::Unsupported, "WAV: coding {} of {} bits is not decoded", head.coding, head.bits);

@@ -142,9 +142,9 @@ void decode_webp(Bytes file, const Limits& /*limits*/, Decoded& into) {
   const uint64_t stride = info.width * info.channels;
   const uint64_t first = frame.top * stride + frame.left * info.channels;
   const auto decode = info.channels == 4 ? api.decode_rgba : api.decode_rgb;
-  const uint8_t* done = decode(reinterpret_cast<const uint8_t*>(frame.bits.data()),
-                               frame.bits.size(), into.pixels() + first, into.data.size() - first,
-                               static_cast<int>(stride));
+  const uint8_t* done =
+      decode(reinterpret_cast<const uint8_t*>(frame.bits.data()), frame.bits.size(),
+             into.pixels() + first, into.data.size() - first, static_cast<int>(stride));
   if (done == nullptr) fail(Code::Format, "WebP: the picture is damaged or cut short");
 }
 

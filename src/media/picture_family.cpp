@@ -41,7 +41,8 @@ std::span<const PictureFamily* const> picture_families() { return kFamilies; }
 PictureRules picture_rules(const PictureFamily& family, const PictureKeys& keys) {
   const PictureRules rules = with_keys(family.defaults, keys);
   if (family.tile_side != nullptr && rules.*family.tile_side % rules.cell() != 0) {
-    fail(Code::Format, "{}: a tile of {} pixels is not whole squares of {} x {} patches of {} pixels",
+    fail(Code::Format,
+         "{}: a tile of {} pixels is not whole squares of {} x {} patches of {} pixels",
          family.name, rules.*family.tile_side, rules.merge, rules.merge, rules.patch_size);
   }
   return rules;

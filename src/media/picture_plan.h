@@ -17,7 +17,7 @@ struct TilePlan {
   uint64_t x = 0;
   uint64_t y = 0;
   Size size;
-  uint64_t rows = 0;         ///< of the tower's output: a grid of `rows` x `columns` in reading order
+  uint64_t rows = 0;  ///< of the tower's output: a grid of `rows` x `columns` in reading order
   uint64_t columns = 0;
   bool is_overview = false;  ///< the whole picture beside its tiles
 };
@@ -31,7 +31,7 @@ struct ResizePlan {
 
 /// A piece of the prompt: control tokens and line ends as text, or rows of a tile.
 struct PromptPart {
-  std::string text;       ///< empty: rows
+  std::string text;  ///< empty: rows
   size_t tile = 0;
   uint64_t first_row = 0;  ///< in the tile's output
   uint64_t num_rows = 0;
@@ -40,7 +40,7 @@ struct PromptPart {
 struct PicturePlan {
   std::vector<ResizePlan> resizes;
   std::vector<TilePlan> tiles;
-  uint64_t grid_rows = 1;     ///< tiles, without the overview
+  uint64_t grid_rows = 1;  ///< tiles, without the overview
   uint64_t grid_columns = 1;
   std::vector<PromptPart> prompt;  ///< what the family's place in the prompt becomes
 

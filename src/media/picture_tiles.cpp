@@ -16,8 +16,7 @@ ByteValues byte_values(const PictureRules& rules) {
   ByteValues values{};
   for (size_t c = 0; c < values.size(); ++c) {
     for (size_t byte = 0; byte < 256; ++byte) {
-      values[c][byte] =
-          (static_cast<float>(byte) / 255.0F - rules.mean[c]) / rules.deviation[c];
+      values[c][byte] = (static_cast<float>(byte) / 255.0F - rules.mean[c]) / rules.deviation[c];
     }
   }
   return values;

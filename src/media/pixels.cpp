@@ -165,7 +165,8 @@ RgbPicture to_upright_rgb(const std::shared_ptr<System>& system, const PixelView
     }
     return upright;
   }
-  const Buffer rows(system, std::min(kRowsAtATime, size.height) * size.width * 3, "a picture's rows");
+  const Buffer rows(system, std::min(kRowsAtATime, size.height) * size.width * 3,
+                    "a picture's rows");
   auto* rgb = reinterpret_cast<uint8_t*>(rows.data());
   for (uint64_t first = 0; first < size.height; first += kRowsAtATime) {
     const uint64_t count = std::min(kRowsAtATime, size.height - first);

@@ -46,9 +46,12 @@ double lanczos(double t) { return t >= -3 && t < 3 ? sinc(t) * sinc(t / 3) : 0; 
 
 double weight_at(Filter filter, double t) {
   switch (filter) {
-    case Filter::Bilinear: return triangle(t);
-    case Filter::Bicubic: return cubic(t);
-    case Filter::Lanczos: break;
+    case Filter::Bilinear:
+      return triangle(t);
+    case Filter::Bicubic:
+      return cubic(t);
+    case Filter::Lanczos:
+      break;
   }
   return lanczos(t);
 }
@@ -173,8 +176,9 @@ __attribute__((target("avx2"))) __m128i whole_sums(__m256i high, __m256i low) {
 __attribute__((target("avx2"))) void across_avx2(const Taps& taps, const uint8_t* const* rows,
                                                  uint64_t out, uint8_t* const* to) {
   // Bytes of pixels 0 and 1 in the lower lane, of 2 and 3 in the upper one, as pairs of 16 bits.
-  const __m256i pairs = _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1,
-                                         6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
+  const __m256i pairs =
+      _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1, 6, -1, 9, -1, 7,
+                       -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
   const __m256i spread = _mm256_setr_epi8(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6,
                                           7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7);
   const uint64_t count = taps.count();

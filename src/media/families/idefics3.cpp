@@ -14,8 +14,7 @@ namespace {
 
 /// The longer side at `longest`, the other one in proportion and even.
 Size scaled_size(Size picture, uint64_t longest) {
-  const double ratio =
-      static_cast<double>(picture.width) / static_cast<double>(picture.height);
+  const double ratio = static_cast<double>(picture.width) / static_cast<double>(picture.height);
   const auto even = [](double side) {
     const auto whole = static_cast<uint64_t>(side);
     return std::max<uint64_t>(whole + whole % 2, 1);
@@ -66,7 +65,8 @@ PicturePlan plan_idefics3(Size picture, const PictureRules& rules) {
 void bound_longest(PictureRules& rules, uint64_t max_rows) {
   const uint64_t side = rules.image_size / rules.cell();
   const uint64_t tiles = max_rows / std::max<uint64_t>(1, side * side);
-  const auto along = static_cast<uint64_t>(std::sqrt(static_cast<double>(tiles > 1 ? tiles - 1 : 1)));
+  const auto along =
+      static_cast<uint64_t>(std::sqrt(static_cast<double>(tiles > 1 ? tiles - 1 : 1)));
   rules.preproc_size =
       std::min(rules.preproc_size, std::max<uint64_t>(1, along) * rules.image_size);
 }

@@ -57,8 +57,8 @@ void bound_both(PictureRules& rules, uint64_t max_rows) {
   rules.min_pixels = std::min(rules.min_pixels, rules.max_pixels);
   const uint64_t side = rules.preproc_size / rules.cell();
   const uint64_t of_tiles = max_rows - std::min(max_rows, rules.max_pixels / cell);
-  rules.max_tiles = std::clamp<uint64_t>(of_tiles / std::max<uint64_t>(1, side * side), 1,
-                                         rules.max_tiles);
+  rules.max_tiles =
+      std::clamp<uint64_t>(of_tiles / std::max<uint64_t>(1, side * side), 1, rules.max_tiles);
   rules.min_tiles = std::min(rules.min_tiles, rules.max_tiles);
 }
 

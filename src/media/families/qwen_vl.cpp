@@ -31,19 +31,18 @@ constexpr std::array<std::string_view, 1> kQwen3Types{"qwen3vl_merger"};
 
 }  // namespace
 
-extern const PictureFamily kQwen25Vl{
-    .name = "qwen2.5vl",
-    .projector_types = kQwen25Types,
-    .defaults = {.patch_size = 14,
-                 .merge = 2,
-                 .min_pixels = 3136,
-                 .max_pixels = kQwenMaxRows * 28 * 28,
-                 .mean = kClipMean,
-                 .deviation = kClipDeviation},
-    .placeholder = "<|image_pad|>",
-    .has_grid_positions = true,
-    .plan = plan_qwen,
-    .bound_rows = bound_pixels};
+extern const PictureFamily kQwen25Vl{.name = "qwen2.5vl",
+                                     .projector_types = kQwen25Types,
+                                     .defaults = {.patch_size = 14,
+                                                  .merge = 2,
+                                                  .min_pixels = 3136,
+                                                  .max_pixels = kQwenMaxRows * 28 * 28,
+                                                  .mean = kClipMean,
+                                                  .deviation = kClipDeviation},
+                                     .placeholder = "<|image_pad|>",
+                                     .has_grid_positions = true,
+                                     .plan = plan_qwen,
+                                     .bound_rows = bound_pixels};
 
 extern const PictureFamily kQwen3Vl{.name = "qwen3vl",
                                     .projector_types = kQwen3Types,
