@@ -94,7 +94,10 @@ int write_flac(const void* /*decoder*/, const FlacFrame* frame, const int32_t* c
 void skip_flac_metadata(const void* /*decoder*/, const void* /*metadata*/, void* /*user*/) {}
 
 void note_flac_error(const void* /*decoder*/, int /*status*/, void* user) {
-  static_cast<FlacJob*>(user)->is_damaged = true;
+  // Tags may follow the last frame.
+  auto& job = *static_cast<FlacJob*>(user);
+  const uint64_t told = job.info.values();
+  if (told == 0 || job.samples->size() < told) job.is_damaged = true;
 }
 
 /// The first block of metadata is STREAMINFO: 4 bytes of mark, 4 of block head, then its fields.

@@ -142,7 +142,12 @@ bool run_jpeg(const LibJpeg& api, JpegJob& job) noexcept {
     if (api.read_scanlines(&state, &into, 1) != 1) leave(job, "it ends early");
     if (is_cmyk) cmyk_to_rgb(job.cmyk_row, job.info.width, row);
   }
-  if (job.is_cut_short && job.errors.num_warnings > 0) leave(job, "it ends early");
+  // Only the end's mark may be missing, and only where no further scan could have followed.
+  const bool may_lack_scans =
+      state.progressive_mode != 0 || state.comps_in_scan < state.num_components;
+  if (job.is_cut_short && (job.errors.num_warnings > 0 || may_lack_scans)) {
+    leave(job, "it ends early");
+  }
   api.destroy(&state);
   return true;
 }

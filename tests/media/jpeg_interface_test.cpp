@@ -39,6 +39,8 @@ TEST(JpegInterface, HasTheOffsetsOfTheHeader) {
   SAME_PLACE(output_components);
   SAME_PLACE(output_scanline);
   SAME_PLACE(input_scan_number);
+  SAME_PLACE(progressive_mode);
+  SAME_PLACE(comps_in_scan);
   SAME_PLACE(unread_marker);
 #undef SAME_PLACE
   EXPECT_EQ(jpeg::kGrey, JCS_GRAYSCALE);

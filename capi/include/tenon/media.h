@@ -90,7 +90,7 @@ TENON_MEDIA_API tenon_status tenon_decode_get_info(const tenon_decoded* decoded,
  * and inks (CMYK) are RGB. They live as long as the object. */
 TENON_MEDIA_API const uint8_t* tenon_decode_pixels(const tenon_decoded* decoded);
 /* f32 [frames, channels], -1..1 in files of whole numbers; as stored in files of floats, which may
- * hold NaN. NULL for a picture. */
+ * hold NaN. NULL for a picture and for sound without samples. */
 TENON_MEDIA_API const float* tenon_decode_samples(const tenon_decoded* decoded);
 /* NULL is allowed. */
 TENON_MEDIA_API void tenon_decode_destroy(tenon_decoded* decoded);

@@ -29,7 +29,7 @@ PicturePlan plan_lfm2(Size picture, const PictureRules& rules) {
   const Size size =
       smart_size(picture, rules.cell(), rules.min_pixels, rules.max_pixels, rules.cell());
   add_text(plan, "<|image_start|>");
-  if (is_too_large(picture, rules)) {
+  if (rules.max_tiles > 0 && is_too_large(picture, rules)) {
     const uint64_t tile = rules.preproc_size;
     const Size grid = nearest_grid(picture, tile, rules.min_tiles, rules.max_tiles);
     plan.resizes.push_back({ResizePlan::kPicture, {grid.width * tile, grid.height * tile}});
@@ -50,15 +50,15 @@ PicturePlan plan_lfm2(Size picture, const PictureRules& rules) {
   return plan;
 }
 
-/// Tiles come on top, so both limits share the rows.
+/// Tiles come on top, so both limits share the rows; without room for two tiles there are none.
 void bound_both(PictureRules& rules, uint64_t max_rows) {
   const uint64_t cell = rules.cell() * rules.cell();
   rules.max_pixels = std::min(rules.max_pixels, std::max<uint64_t>(1, max_rows) * cell);
   rules.min_pixels = std::min(rules.min_pixels, rules.max_pixels);
   const uint64_t side = rules.preproc_size / rules.cell();
   const uint64_t of_tiles = max_rows - std::min(max_rows, rules.max_pixels / cell);
-  rules.max_tiles =
-      std::clamp<uint64_t>(of_tiles / std::max<uint64_t>(1, side * side), 1, rules.max_tiles);
+  const uint64_t tiles = of_tiles / (side * side);
+  rules.max_tiles = tiles < 2 ? 0 : std::min(rules.max_tiles, tiles);
   rules.min_tiles = std::min(rules.min_tiles, rules.max_tiles);
 }
 
