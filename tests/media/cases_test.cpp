@@ -8,7 +8,7 @@
 #include "decode/decode.h"
 #include "file/open.h"
 #include "json/json_tree.h"
-#include "media/noise.h"
+#include "tests/media/noise.h"
 #include "media/picture_family.h"
 #include "media/picture_tiles.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <sstream>
 
-#include "media/noise.h"
+#include "tests/media/noise.h"
 
 namespace tenon::media {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "media/noise.h"
+#include "tests/media/noise.h"
 #include "media/pixels.h"
 
 namespace tenon::media {

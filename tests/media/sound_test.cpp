@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "json/json_tree.h"
 #include "media/mel.h"
-#include "media/noise.h"
+#include "tests/media/noise.h"
 #include "media/sound_family.h"
 
 namespace tenon::media {
