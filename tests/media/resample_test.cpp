@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "tests/media/noise.h"
 #include "media/pixels.h"
+#include "tests/media/noise.h"
 
 namespace tenon::media {
 namespace {
@@ -119,7 +119,7 @@ TEST(Resize, FullMemoryIsAnError) {
   const RgbView picture{bytes.data(), {40, 30}, 120};
   int allowed = 0;
   for (;; ++allowed) {
-    const FullSystem full(allowed);
+    FullSystem full(allowed);
     try {
       resize(full.get(), picture, {20, 50}, Filter::Bicubic);
       break;

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "json/json_tree.h"
 #include "media/mel.h"
-#include "tests/media/noise.h"
 #include "media/sound_family.h"
+#include "tests/media/noise.h"
 
 namespace tenon::media {
 namespace {
