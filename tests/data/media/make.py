@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of this folder: small pictures by Pillow 12, sound by libFLAC and libmp3lame, and what they decode
 to. make.py FOLDER"""
-import ctypes, hashlib, math, pathlib, struct, sys
+import ctypes, math, pathlib, struct, sys, zlib
 from PIL import Image, ImageOps
 
 OUT = pathlib.Path(sys.argv[1])
@@ -54,7 +54,7 @@ def pictures():
     rgba = Image.frombytes('RGBA', (13, 11), noise(13 * 11 * 4)); grey = rgb.convert('L'); deep = Image.frombytes('I;16', (9, 7), noise(9 * 7 * 2))
     exif = Image.Exif(); exif[0x0112] = 6
     saves = {'rgb.png': (rough, {}), 'rgba.png': (rgba, {}), 'grey.png': (grey, {}), 'grey16.png': (deep, {}), 'palette.png': (rgb.quantize(7), {'transparency': 2}),
-             'bits.png': (grey.convert('1'), {}), 'turned.png': (rgb, {'exif': exif}), 'greyalpha.png': (rgba.convert('LA'), {}),
+             'bits.png': (grey.convert('1'), {}), 'turned.png': (rgb, {'exif': exif}), 'greyalpha.png': (rgba.convert('LA'), {}), 'clearcolour.png': (rgb, {'transparency': rgb.getpixel((3, 4))}), 'cleargrey.png': (grey, {'transparency': grey.getpixel((5, 6))}),
              'rgb.jpg': (rgb, {'quality': 90}), 'grey.jpg': (grey, {'quality': 90}), 'cmyk.jpg': (rgb.convert('CMYK'), {'quality': 92}),
              'progressive.jpg': (rgb, {'progressive': True}), 'turned.jpg': (rgb, {'exif': exif}),
              'lossless.webp': (rough, {'lossless': True}), 'lossy.webp': (rgb, {'quality': 80}), 'rgba.webp': (rgba, {'lossless': True, 'exact': True}),
@@ -78,6 +78,18 @@ def pictures():
         yield '%s %d %d %d %d %d %016x' % (name, seen.width, seen.height, channels, turn, getattr(seen, 'is_animated', False), fnv(out))
 
 
+def deep():
+    """16 bits of colour, with and without opacity, which Pillow does not write."""
+    for name, colours, channels in (('rgb16.png', 2, 3), ('rgba16.png', 6, 4)):
+        w, h = 11, 9; values = struct.unpack('>%dH' % (w * h * channels), noise(w * h * channels * 2, 99))
+        rows = b''.join(b'\0' + struct.pack('>%dH' % (w * channels), *values[y * w * channels:(y + 1) * w * channels]) for y in range(h))
+        chunk = lambda kind, data: struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+        (OUT / name).write_bytes(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', w, h, 16, colours, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+        out = bytes((v * 255 + 32767) // 65535 for v in values)
+        if channels == 4: out = b''.join(out[i:i + 4] if out[i + 3] else bytes(4) for i in range(0, len(out), 4))
+        yield '%s %d %d %d 1 0 %016x' % (name, w, h, channels, fnv(out))
+
+
 def sine(rate, seconds): return [int(12000 * math.sin(2 * math.pi * 440 * i / rate)) for i in range(int(rate * seconds))]
 
 
@@ -99,5 +111,5 @@ def mp3():
 
 
 (OUT / 'resizes.txt').write_text('\n'.join([*resizes(), *blends(), *turns()]) + '\n')
-(OUT / 'pictures.txt').write_text('\n'.join(pictures()) + '\n')
+(OUT / 'pictures.txt').write_text('\n'.join([*pictures(), *deep()]) + '\n')
 flac(); mp3()
