@@ -2,6 +2,7 @@
 // nothing.
 #include <csetjmp>
 #include <cstring>
+#include <string_view>
 
 #include "base/error.h"
 #include "decode/bits.h"
@@ -237,8 +238,9 @@ void decode_jpeg(Bytes file, const Limits& /*limits*/, Decoded& into) {
                  api.resync_to_restart,
                  leave_source};
   if (!run_jpeg(api, *job)) {
-    constexpr int kOutOfMemory = 56;  // JERR_OUT_OF_MEMORY
-    const bool is_memory = job->errors.msg_code == kOutOfMemory;
+    // Numbers of messages differ between versions.
+    constexpr std::string_view kFull = "Insufficient memory";
+    const bool is_memory = std::string_view(job->message).starts_with(kFull);
     fail(is_memory ? Code::NoMemory : Code::Format, "JPEG: {}", job->message);
   }
 }
