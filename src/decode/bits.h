@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 inline uint32_t byte_at(std::span<const std::byte> file, size_t at) {
   return std::to_integer<uint32_t>(file[at]);
@@ -26,4 +26,4 @@ inline uint32_t big32(std::span<const std::byte> file, size_t at) {
   return big16(file, at) << 16 | big16(file, at + 2);
 }
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

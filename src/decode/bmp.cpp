@@ -8,7 +8,7 @@
 #include "decode/bits.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 constexpr size_t kFileHeadBytes = 14;
@@ -219,4 +219,4 @@ void decode_bmp(Bytes file, const Limits& /*limits*/, Decoded& into) {
 
 extern const Format kBmp{"bmp", is_bmp, inspect_bmp, decode_bmp};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

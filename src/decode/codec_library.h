@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/system.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 class CodecLibrary {
  public:
@@ -39,4 +39,4 @@ class CodecLibrary {
   const char* package_;
 };
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

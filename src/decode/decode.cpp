@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "decode/bits.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 extern const Format kPng;
 extern const Format kJpeg;
@@ -119,4 +119,4 @@ Decoded decode(Bytes file, const Limits& limits) {
   return into;
 }
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -3,7 +3,7 @@
 
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 /// Facts about a file, from its head alone. Throws Unsupported for a format that is not known, by
 /// name where it has one; Format for a damaged head; Limit.
@@ -13,4 +13,4 @@ Info inspect(Bytes file, const Limits& limits);
 /// NoMemory.
 Decoded decode(Bytes file, const Limits& limits);
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -13,12 +13,12 @@
 #include "decode/decode.h"
 
 struct tenon_decoded {
-  tenon::decode::Decoded decoded;
+  tenon::decoding::Decoded decoded;
 };
 
 namespace {
 
-using namespace tenon::decode;
+using namespace tenon::decoding;
 using tenon::Code;
 using tenon::Error;
 

@@ -4,7 +4,7 @@
 #include "decode/bits.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 constexpr size_t kMaxExifBytes = 65536;
@@ -33,4 +33,4 @@ uint32_t exif_orientation(Bytes tiff) {
   return 1;
 }
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -9,7 +9,7 @@
 #include "decode/formats.h"
 #include "decode/sample_list.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 /// Beginning of FLAC__Frame.
@@ -143,4 +143,4 @@ void decode_flac(Bytes file, const Limits& limits, Decoded& into) {
 
 extern const Format kFlac{"flac", is_flac, inspect_flac, decode_flac};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

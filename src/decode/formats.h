@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/system.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 using Bytes = std::span<const std::byte>;
 
@@ -68,4 +68,4 @@ bool has_text(Bytes file, size_t offset, const char* text);
 /// Orientation (1..8) of a TIFF block, as EXIF has it; 1 if it says none or is damaged.
 uint32_t exif_orientation(Bytes tiff);
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -7,7 +7,7 @@
 #include "decode/bits.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 constexpr size_t kGifHeadBytes = 13;
@@ -247,4 +247,4 @@ void decode_gif(Bytes file, const Limits& /*limits*/, Decoded& into) {
 
 extern const Format kGif{"gif", is_gif, inspect_gif, decode_gif};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

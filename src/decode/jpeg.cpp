@@ -10,7 +10,7 @@
 #include "decode/formats.h"
 #include "decode/jpeg_interface.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 /// Scans of a progressive file; real ones have about ten, and each costs a pass over the picture.
@@ -249,4 +249,4 @@ void decode_jpeg(Bytes file, const Limits& /*limits*/, Decoded& into) {
 
 extern const Format kJpeg{"jpeg", is_jpeg, inspect_jpeg, decode_jpeg};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tenon::decode::jpeg {
+namespace tenon::decoding::jpeg {
 
 constexpr int kAbi = 62;
 // J_COLOR_SPACE
@@ -135,4 +135,4 @@ struct Decompress : Common {
   void* modules[11];
 };
 
-}  // namespace tenon::decode::jpeg
+}  // namespace tenon::decoding::jpeg

@@ -7,7 +7,7 @@
 #include "decode/formats.h"
 #include "decode/sample_list.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 // Numbers of mpg123.h.
@@ -136,4 +136,4 @@ void decode_mp3(Bytes file, const Limits& limits, Decoded& into) {
 
 extern const Format kMp3{"mp3", is_mp3, inspect_mp3, decode_mp3};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

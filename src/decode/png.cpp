@@ -7,7 +7,7 @@
 #include "decode/codec_library.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 constexpr size_t kPngHeadBytes = 8 + 8 + 13 + 4;
@@ -141,4 +141,4 @@ void decode_png(Bytes file, const Limits& limits, Decoded& into) {
 
 extern const Format kPng{"png", is_png, inspect_png, decode_png};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

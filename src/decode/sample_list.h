@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 class SampleList {
  public:
@@ -52,4 +52,4 @@ class SampleList {
   Buffer bytes_;
 };
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -6,7 +6,7 @@
 #include "decode/bits.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 constexpr uint32_t kWhole = 1, kReal = 3, kExtensible = 0xFFFE;
@@ -90,4 +90,4 @@ void decode_wav(Bytes file, const Limits& /*limits*/, Decoded& into) {
 
 extern const Format kWav{"wav", is_wav, inspect_wav, decode_wav};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -8,7 +8,7 @@
 #include "decode/codec_library.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 constexpr size_t kRiffHeadBytes = 12;
@@ -152,4 +152,4 @@ void decode_webp(Bytes file, const Limits& /*limits*/, Decoded& into) {
 
 extern const Format kWebp{"webp", is_webp, inspect_webp, decode_webp};
 
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -9,7 +9,7 @@
 #include "decode/decode.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace tenon::decode;
+  using namespace tenon::decoding;
   Limits limits;
   limits.max_pixels = 1 << 20;
   limits.max_samples = 1 << 20;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "decode/decode.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 
 extern const Format kPng;
 extern const Format kJpeg;
@@ -34,10 +34,10 @@ void try_format(const Format& format, bool is_ours, Bytes file, const Limits& li
 }
 
 }  // namespace
-}  // namespace tenon::decode
+}  // namespace tenon::decoding
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace tenon::decode;
+  using namespace tenon::decoding;
   const Bytes file = std::as_bytes(std::span(data, size));
   Limits limits;
   limits.max_pixels = 1 << 16;

@@ -46,7 +46,7 @@ PictureKeys keys_of_file(const std::filesystem::path& path) {
 /// RGB of an input: as given for lossy files, else decoded here.
 RgbPicture read_picture(const std::string& name) {
   const auto bytes = read_bytes(kCases / "inputs" / name);
-  const auto decoded = decode::decode(std::as_bytes(std::span(bytes)), {});
+  const auto decoded = decoding::decode(std::as_bytes(std::span(bytes)), {});
   PixelView view;
   view.channels = decoded.info.channels;
   view.size = {decoded.info.width, decoded.info.height};
@@ -178,7 +178,7 @@ TEST(GivenInputs, DecodeToTheSamePictures) {
     const std::string& name = about.keys[i];
     SCOPED_TRACE(name);
     const auto bytes = read_bytes(kCases / "inputs" / name);
-    const auto decoded = decode::decode(std::as_bytes(std::span(bytes)), {});
+    const auto decoded = decoding::decode(std::as_bytes(std::span(bytes)), {});
     PixelView view;
     view.channels = decoded.info.channels;
     view.size = {decoded.info.width, decoded.info.height};

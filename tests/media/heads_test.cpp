@@ -8,7 +8,7 @@
 #include "decode/codec_library.h"
 #include "decode/formats.h"
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 using testing::AllOf;
@@ -78,4 +78,4 @@ TEST(CodecLibraries, AbsentOnesNameTheirPackage) {
 }
 
 }  // namespace
-}  // namespace tenon::decode
+}  // namespace tenon::decoding

@@ -8,7 +8,7 @@
 
 #include <cstdio>
 
-namespace tenon::decode {
+namespace tenon::decoding {
 namespace {
 
 TEST(JpegInterface, HasTheOffsetsOfTheHeader) {
@@ -49,5 +49,5 @@ TEST(JpegInterface, HasTheOffsetsOfTheHeader) {
 }
 
 }  // namespace
-}  // namespace tenon::decode
+}  // namespace tenon::decoding
 #endif
