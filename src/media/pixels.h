@@ -1,4 +1,5 @@
-// Pictures in memory: as a host gives them, and as upright RGB bytes, which all families start from.
+// Pictures in memory: as a host gives them, and as upright RGB bytes, with which all families
+// begin.
 #pragma once
 
 #include <array>

@@ -107,8 +107,8 @@ class SoundResampler {
  private:
   [[nodiscard]] uint64_t taps() const { return static_cast<uint64_t>(2 * reach_); }
 
-  /// Weights of inputs from reach_ - 1 before to reach_ after a place that is phase / phases_ beyond
-  /// an input. Their sum is 1.
+  /// Weights of inputs from reach_ - 1 before to reach_ after a place that is phase / phases_
+  /// beyond an input. Their sum is 1.
   void fill(uint64_t phase, float* weights) const {
     const double offset = static_cast<double>(phase) / static_cast<double>(phases_);
     double sum = 0;

@@ -38,8 +38,8 @@ struct SoundFamily {
 /// The family of a projector type; null for a type that none of the families has.
 const SoundFamily* find_sound_family(std::string_view projector_type);
 
-/// Cuts a sound at 16 kHz into clips, one after the other in one place of the prompt. A rest without
-/// a row is left out. Throws Argument for a sound that has no row at all.
+/// Cuts a sound at 16 kHz into clips, one after the other in one place of the prompt. A rest
+/// without a row is left out. Throws Argument for a sound that has no row at all.
 std::vector<ClipPlan> plan_sound(const SoundFamily& family, uint64_t samples);
 
 }  // namespace tenon::media

@@ -1,5 +1,5 @@
-// Gemma 3: one square, without regard to the picture's shape. Gemma 4: the picture's shape, as large
-// as a budget of rows allows.
+// Gemma 3: one square, without regard to the picture's shape. Gemma 4: the picture's shape, as
+// large as a budget of rows allows.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
-// Pixtral and Mistral Small 3: one picture, its longer side bounded by image_size; a mark after each
-// row of the grid.
+// Pixtral and Mistral Small 3: one picture, its longer side bounded by image_size; a mark after
+// each row of the grid.
 #include <algorithm>
 #include <array>
 #include <cmath>
