@@ -20,8 +20,8 @@ set(TENON_FUZZ_ROOMS_snapshot program backend weights weights/foreign arch kv sa
     random_model model engine backends/reference backends/cpu)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
-# Built by src/server and src/hub, since they need another library.
-list(FILTER fuzz_sources EXCLUDE REGEX "/(server_[a-z]+|hub)_fuzz\\.cpp$")
+# Built by src/server, src/hub and src/decode, since they need another library.
+list(FILTER fuzz_sources EXCLUDE REGEX "/(server_[a-z]+|hub|decode|decode_own)_fuzz\\.cpp$")
 add_custom_target(fuzzers)
 foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)

@@ -1,6 +1,6 @@
 # Installed package: libraries, headers, program, CMake package, tenon.pc (plugins: plugins.cmake).
 # No file contains the prefix, so a copy of the tree works at any place. The components are runtime,
-# server, hub, plugins, program, development and documents: cmake --install BUILD_FOLDER --component
+# server, hub, media, plugins, program, development and documents: cmake --install BUILD_FOLDER --component
 # runtime.
 if(NOT TENON_INSTALL OR NOT TARGET tenon_shared)
   return()
@@ -41,6 +41,12 @@ if(TARGET tenon_hub)
 else()
   list(APPEND left_out PATTERN "hub.h" EXCLUDE)
 endif()
+if(TARGET tenon_media)
+  install(TARGETS tenon_media LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT media NAMELINK_COMPONENT development)
+else()
+  list(APPEND left_out PATTERN "media.h" EXCLUDE PATTERN "media.hpp" EXCLUDE)
+endif()
 install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${left_out})
 if(TARGET tenon_program)
@@ -77,6 +83,11 @@ endif()
 if(TARGET tenon_hub)
   configure_file(cmake/tenon-hub.pc.in ${PROJECT_BINARY_DIR}/tenon-hub.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/tenon-hub.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endif()
+if(TARGET tenon_media)
+  configure_file(cmake/tenon-media.pc.in ${PROJECT_BINARY_DIR}/tenon-media.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tenon-media.pc
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 

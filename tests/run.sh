@@ -130,10 +130,11 @@ unrandomized=(setarch --addr-no-randomize)
 
 say "Packages"
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libeigen3-dev libutf8proc-dev libxxhash-dev
-          libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb libopenblas-dev)
+          libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libx11-dev xvfb libopenblas-dev
+          libspng0 libjpeg62-turbo libwebp7 libflac12 libmpg123-0)
 if $all; then
   packages+=(abigail-tools binutils meson python3-cffi python3-numpy clang libclang-rt-14-dev
-             libbenchmark-dev libboost-dev libssl-dev clang-format-14 clang-tidy-14 python3-dev python3-venv
+             libjpeg62-turbo-dev libbenchmark-dev libboost-dev libssl-dev clang-format-14 clang-tidy-14 python3-dev python3-venv
              luajit ruby php-cli mono-mcs mono-runtime dpkg-dev lintian
              libvulkan-dev glslang-tools spirv-tools mesa-vulkan-drivers vulkan-validationlayers)
 fi
@@ -162,7 +163,7 @@ if ! $all; then
 fi
 
 # Programs that parse untrusted input, and programs that compute with it.
-parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine
+parts_of_asan=(base file text text_grammar program weights weights_foreign sampler kv backend engine media
                capi unload server hub mutation conformance)
 asan_targets=("${parts_of_asan[@]/#/test_}" fuzzers)
 if $release; then asan_targets=(all); fi

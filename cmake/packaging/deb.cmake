@@ -1,5 +1,5 @@
 # Debian packages, by `cpack -G DEB` in a build folder: libtenon0.1, libtenon-server0.1,
-# libtenon-hub0.1, tenon, libtenon-dev and, if plugins are built, tenon-plugins. Configure with
+# libtenon-hub0.1, libtenon-media0.1, tenon, libtenon-dev and, if plugins are built, tenon-plugins. Configure with
 # -DCMAKE_INSTALL_PREFIX=/usr for Debian's library folders. `cpack -G RPM` makes the packages of the
 # same names for systems of rpm; configure with -DCMAKE_INSTALL_LIBDIR=lib64 for these.
 set(TENON_PACKAGER "Tenon packagers <tenon@example.org>" CACHE STRING "Who answers for the Debian packages, with an address")
@@ -100,6 +100,17 @@ if(TARGET tenon_hub)
   set(hub_depends ", libtenon-hub${minor} ${exactly}")
 endif()
 
+set(media_depends "")
+if(TARGET tenon_media)
+  deb_package(media libtenon-media${minor} libs "decoding pictures and sound for Tenon: shared library"
+    "With this library a program makes pixels and samples of files, which language\nmodels that see and hear are given." libtenon-media)
+  set(CPACK_DEBIAN_MEDIA_PACKAGE_RECOMMENDS
+      "libspng0, libjpeg62-turbo, libwebp7, libflac12, libmpg123-0")
+  set(CPACK_DEBIAN_MEDIA_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/media/shlibs
+      ${PROJECT_BINARY_DIR}/deb/triggers)
+  set(media_depends ", libtenon-media${minor} ${exactly}")
+endif()
+
 get_property(plugins GLOBAL PROPERTY TENON_INSTALLED_PLUGINS)
 if(plugins)
   list(TRANSFORM plugins PREPEND "libtenon-")
@@ -119,7 +130,8 @@ endif()
 
 deb_package(development libtenon-dev libdevel "LLM inference inside a program: development files"
   "Headers for C and C++, the static library, and what CMake and pkg-config need\nto find them.")
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtenon${minor} ${exactly}${server_depends}${hub_depends}")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "libtenon${minor} ${exactly}${server_depends}${hub_depends}${media_depends}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "g++, pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 
@@ -138,6 +150,8 @@ file(CONFIGURE OUTPUT deb/server/shlibs
      CONTENT "libtenon-server ${minor} libtenon-server${minor} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT deb/hub/shlibs
      CONTENT "libtenon-hub ${minor} libtenon-hub${minor} (>= ${PROJECT_VERSION})\n")
+file(CONFIGURE OUTPUT deb/media/shlibs
+     CONTENT "libtenon-media ${minor} libtenon-media${minor} (>= ${PROJECT_VERSION})\n")
 file(CONFIGURE OUTPUT deb/triggers CONTENT "activate-noawait ldconfig\n")
 
 configure_file(cmake/packaging/deb_documents.cmake.in deb_documents.cmake @ONLY)

@@ -137,7 +137,7 @@ def document(name, version, file, parts, libraries):
         packages.append(package(entry["name"], of, entry["licence"], entry["source"], entry["copyright"]))
         relations.append((own["SPDXID"], "STATIC_LINK", spdx_id(entry["name"])))
     for soname in libraries:
-        licence = "MIT" if soname == "libc.so" else LICENCE_OF_NEEDED.get(re.split(r"-server|-hub|\.so|-x86|-linux-aarch64", soname)[0], "NOASSERTION")
+        licence = "MIT" if soname == "libc.so" else LICENCE_OF_NEEDED.get(re.split(r"-server|-hub|-media|\.so|-x86|-linux-aarch64", soname)[0], "NOASSERTION")
         packages.append(package(soname, "NOASSERTION", licence, "NOASSERTION", "NOASSERTION"))
         packages[-1].pop("versionInfo")
         relations.append((own["SPDXID"], "DYNAMIC_LINK", spdx_id(soname)))
@@ -169,7 +169,7 @@ def main():
     own_folders = (str(build) + "/", str(HERE.parent.parent) + "/")
     headers, third_party = headers_by_object(build), ThirdParty()
     targets = {"libtenon": f"lib/libtenon.so.{version}", "libtenon-server": f"lib/libtenon-server.so.{version}",
-               "libtenon-hub": f"lib/libtenon-hub.so.{version}",
+               "libtenon-hub": f"lib/libtenon-hub.so.{version}", "libtenon-media": f"lib/libtenon-media.so.{version}",
                "tenon": "bin/tenon",
                **{plugin.stem: f"lib/tenon/{plugin.name}" for plugin in sorted(build.glob("lib/tenon/*.so"))}}
     used, version_of = {}, {}

@@ -49,7 +49,7 @@ def main():
         check(f"{name} has a version", library[name]["versionInfo"][0].isdigit())
     check("boost is in the server alone", "boost" not in library and "boost" in found["libtenon-server"])
     for name in found:
-        check("utf8proc is no part of a plugin", name in ("libtenon", "tenon", "libtenon-server", "libtenon-hub") or "utf8proc" not in found[name])
+        check("utf8proc is no part of a plugin", name in ("libtenon", "tenon", "libtenon-server", "libtenon-hub", "libtenon-media") or "utf8proc" not in found[name])
     check("the C library is asked for", "libc.so.6" in library)
     text = (work / "bills/THIRD-PARTY.txt").read_text(encoding="utf-8")
     for words in ("Victor Zverovich", "Unicode, Inc.", "Mozilla Public", "Yann Collet", "without limitation the rights"):

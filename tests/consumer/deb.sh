@@ -23,7 +23,7 @@ packages=("$work"/*.deb)
 minor=$(basename "$(readlink -f "$build/lib/libtenon.so")" | sed -E 's/libtenon\.so\.([0-9]+\.[0-9]+).*/\1/')
 names=$(for package in "${packages[@]}"; do dpkg-deb -f "$package" Package; done | sort | tr '\n' ' ')
 plugins=$(find "$build/lib/tenon" -name 'libtenon-*.so' -printf '%f\n' 2> /dev/null | sort)
-[ "$names" = "libtenon-dev libtenon-hub$minor libtenon-server$minor libtenon$minor tenon ${plugins:+tenon-plugins }" ] || fail "the packages are $names"
+[ "$names" = "libtenon-dev libtenon-hub$minor libtenon-media$minor libtenon-server$minor libtenon$minor tenon ${plugins:+tenon-plugins }" ] || fail "the packages are $names"
 package_of() { ls "$work/$1"_*.deb; }
 
 # Dependencies: those of the files, and Tenon's own packages in exactly this version.

@@ -9,7 +9,7 @@
 #     languages="cpp c"   fences that are run
 #     least=2             programs that the page must have of them
 #     library=FILE        libtenon.so, for c and cpp; server=FILE adds libtenon-server.so,
-#                         hub=FILE libtenon-hub.so
+#                         hub=FILE libtenon-hub.so, media=FILE libtenon-media.so
 #     bin=FOLDER          holds the program `tenon`, for sh
 #     python=PROGRAM      runs python with packages=FOLDER in its path
 #     folder=FOLDER       the Hugging Face folder of the page
@@ -18,7 +18,7 @@
 set -euo pipefail
 page=$1 work=$2
 shift 2
-languages="cpp c" least=1 library="" server="" hub="" bin="" python=python3 packages="" folder=""
+languages="cpp c" least=1 library="" server="" hub="" media="" bin="" python=python3 packages="" folder=""
 cc=cc cxx=c++
 for setting; do declare "${setting%%=*}=${setting#*=}"; done
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -64,7 +64,7 @@ free_port() {
 }
 
 links=()
-for file in $library $server $hub; do links+=("$file" "-Wl,-rpath,$(dirname "$file")"); done
+for file in $library $server $hub $media; do links+=("$file" "-Wl,-rpath,$(dirname "$file")"); done
 compile() {  # compile SOURCE PROGRAM COMPILER...
   "${@:3}" -Wall -Wextra -Werror -I "$root/include" -I "$root/capi/include" "$1" -o "$2" \
     ${links[@]+"${links[@]}"} -pthread

@@ -89,6 +89,29 @@ TEST(Layering, HubIncludesPublicHeadersBaseAndJson) {
               ElementsAre(finding("src/hub/cache.cpp", 1, "base, json")));
 }
 
+TEST(Layering, DecodersIncludePublicHeadersAndBase) {
+  const auto found = [](const std::string& include) {
+    const std::string text = "#include " + include + "\n";
+    const Floors floors = Floors::parse("base\njson media\nengine\ndecode\n");
+    return check_house(
+        {scan_source("src/decode/png.cpp", text), scan_source("src/decode/bits.h", kOpening),
+         scan_source("src/base/error.h", kOpening), scan_source("src/media/mel.h", kOpening)},
+        floors);
+  };
+  EXPECT_THAT(found("<tenon/media.h>"), IsEmpty());
+  EXPECT_THAT(found("\"decode/bits.h\""), IsEmpty());
+  EXPECT_THAT(found("\"base/error.h\""), IsEmpty());
+  EXPECT_THAT(found("\"media/mel.h\""),
+              ElementsAre(finding("src/decode/png.cpp", 1, "base and their own folder")));
+}
+
+TEST(Layering, OneFileMayJump) {
+  const std::string code = "void f() { std::longjmp(place, 1); }\n";
+  EXPECT_THAT(check({{"src/decode/jpeg.cpp", code}}), IsEmpty());
+  EXPECT_THAT(check({{"src/decode/png.cpp", code}}),
+              ElementsAre(finding("src/decode/png.cpp", 1, "longjmp has no place")));
+}
+
 TEST(Layering, AllowsOwnFolderAndLowerFloors) {
   EXPECT_THAT(check({{"src/file/gguf.cpp",
                       "#include \"file/gguf.h\"\n#include \"base/error.h\"\n"
