@@ -48,6 +48,13 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   out.drafts = metrics.drafts_total;
   out.drafted_tokens = metrics.drafted_tokens_total;
   out.accepted_tokens = metrics.accepted_tokens_total;
+  out.draft_model_guesses = metrics.draft_model_guesses_total;
+  out.draft_model_right = metrics.draft_model_right_total;
+  out.draft_model_tokens = metrics.draft_model_tokens_total;
+  out.draft_model_seconds = metrics.draft_model_seconds_total;
+  out.draft_kv_limit_bytes = metrics.draft_kv_limit_bytes;
+  out.draft_kv_held_bytes = metrics.draft_kv_held_bytes;
+  out.answer_bytes = metrics.answer_bytes;
   out.step_seconds = metrics.step_seconds_total;
   out.schedule_seconds = metrics.schedule_seconds_total;
   out.idle_blocks_taken = metrics.idle_blocks_taken_total;
@@ -140,6 +147,14 @@ tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text, size_t ca
                                      size_t* length) {
   return fence([&] {
     const std::string all = tenon::prometheus_text(checked(engine).engine->metrics());
+    fill_buffer(std::span<const char>(all), text, capacity, length);
+  });
+}
+
+tenon_status tenon_engine_drafters_text(tenon_engine* engine, char* text, size_t capacity,
+                                        size_t* length) {
+  return fence([&] {
+    const std::string all = checked(engine).engine->describe_drafters();
     fill_buffer(std::span<const char>(all), text, capacity, length);
   });
 }

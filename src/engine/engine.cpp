@@ -35,12 +35,26 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
   return scheduler;
 }
 
+std::shared_ptr<DraftModel> make_draft_model(const std::shared_ptr<const Model>& model,
+                                             std::shared_ptr<const Model> draft,
+                                             const EngineOptions& options) {
+  if (draft == nullptr) return nullptr;
+  return std::make_shared<DraftModel>(std::move(draft), model, options);
+}
+
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
                                        const EngineOptions& options) {
+  std::shared_ptr<const Model> draft = model->draft();
+  return create(std::move(model), options, std::move(draft));
+}
+
+std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
+                                       const EngineOptions& options,
+                                       std::shared_ptr<const Model> draft) {
   (void)model->executable();  // throws if there is none
-  return std::shared_ptr<Engine>(new Engine(std::move(model), options));
+  return std::shared_ptr<Engine>(new Engine(std::move(model), options, std::move(draft)));
 }
 
 Engine::State::State(const Model& model, const EngineOptions& options, const CachePools& pools)
@@ -54,12 +68,15 @@ Engine::State::State(const Model& model, const EngineOptions& options, const Cac
   num_guesses.reserve(most);
 }
 
-Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
+Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options,
+               std::shared_ptr<const Model> draft)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
       owner_pid_(process_id()),
       pools_(*model_, options),
+      drafts_(make_draft_model(model_, std::move(draft), options)),
+      answers_(std::make_shared<EndedAnswers>(options.answer_bytes)),
       state_(*model_, options, pools_),
       steps_(*model_, pools_.all()),
       on_turn_(StepClock{system_, steps_}) {}
@@ -317,6 +334,11 @@ void Engine::tell_hosts(Lock& lock) {
     std::unique_ptr<Speculator> spent = std::move(state.first_spent);
     state.first_spent = std::move(spent->next_spent);
     lock.unlock();
+    try {
+      if (spent->answers != nullptr) spent->answers->add(spent->salt, spent->answer);
+    } catch (...) {
+      // The answer is not guessed from.
+    }
     spent.reset();
     lock.lock();
   }
@@ -456,23 +478,32 @@ Engine::DraftReport Engine::draft_report(const Generation& generation) const {
           *most > 0 ? source : DraftSource::None};
 }
 
-std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
-                                                    std::span<const Token> prediction,
-                                                    uint64_t prompt_size) {
-  const Speculation mode = options_.speculation;
+std::unique_ptr<Speculator> Engine::make_speculator(const GuessedText& text) {
+  const Speculation mode = text.mode.value_or(options_.speculation);
   // A device with a queue begins steps before tokens are known, which saves more than guesses.
   const bool has_queue = steps_.overlap();
   if (mode == Speculation::Off || (mode == Speculation::Auto && has_queue)) return nullptr;
-  auto speculator = std::make_unique<Speculator>(mode, model_->spec().vocab);
+  const uint32_t most = std::min(model_->options().draft_max, text.most);
+  if (most == 0) return nullptr;
+  auto speculator = std::make_unique<Speculator>(mode, model_->spec().vocab, most);
   const DrafterFactory make_drafter = Lock(state_)->make_drafter;
   if (make_drafter) {
     speculator->add(make_drafter());
     return speculator;
   }
-  if (!prediction.empty()) {
-    speculator->add(std::make_shared<PredictionDrafter>(share_prediction(prediction), prompt_size));
+  if (!text.prediction.empty()) {
+    speculator->add(
+        std::make_shared<PredictionDrafter>(share_prediction(text.prediction), text.prompt_size));
   }
-  speculator->add(std::make_shared<TextDrafter>(context));
+  speculator->add(std::make_shared<TextDrafter>(text.context));
+  if (options_.answer_bytes > 0) {
+    speculator->add(std::make_shared<AnswersDrafter>(answers_->of(text.salt)));
+    speculator->answers = answers_;
+    speculator->salt = text.salt;
+  }
+  if (drafts_ != nullptr) {
+    speculator->draft = drafts_->begin_text(text.context, text.salt);
+  }
   return speculator;
 }
 
@@ -519,6 +550,16 @@ EngineMetrics Engine::metrics() const {
   now.kv_limit_bytes = options_.cache_bytes;
   pools_.measure(now);
   lock->memory.count(now);
+  now.answer_bytes = answers_->bytes();
+  const ModelDrafter* const drafter = this->drafter();
+  if (drafter == nullptr) return now;
+  const DraftStats drafts = drafter->stats();
+  now.draft_model_guesses_total = drafts.guessed_tokens;
+  now.draft_model_right_total = drafts.right_tokens;
+  now.draft_model_tokens_total = drafts.read_tokens;
+  now.draft_model_seconds_total = drafts.seconds;
+  now.draft_kv_limit_bytes = drafts.kv_limit_bytes;
+  now.draft_kv_held_bytes = drafts.kv_held_bytes;
   return now;
 }
 
@@ -527,6 +568,7 @@ EngineMetrics Engine::metrics() const {
 /// Runs a step, unless the limits end the wait for the device's turn.
 void Engine::drive(Lock& lock, const DriveLimits& limits) {
   lock->is_driven = true;
+  if (drafts_ != nullptr) draft_for_requests(lock, *drafts_, limits.until_ns);
   lock.unlock();
   {
     DeviceTurn::Use use(model_->turn(), left_steps_,
@@ -623,14 +665,19 @@ void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_
   }
 }
 
-/// Guesses of a request whose next slice is its last token; empty without them.
-std::span<const Token> Engine::guesses_of(const Request& request) {
+/// True if the next slice of the request is its last token, which guesses may follow.
+bool Engine::can_guess(const Request& request) {
   const Sequence& sequence = *request.sequence;
   const bool is_known = request.drawn_row == Request::kNoRow && request.end == sequence.size();
-  if (request.num_under_way > 0 || !is_known || request.num_left != 1) return {};
-  const Speculator* const speculator = speculator_of(request);
-  if (speculator == nullptr || request.loop == nullptr) return {};
-  return request.generation == nullptr ? request.guesses : speculator->guesses(sequence.size());
+  if (request.num_under_way > 0 || !is_known || request.num_left != 1) return false;
+  return speculator_of(request) != nullptr && request.loop != nullptr;
+}
+
+/// Guesses of a request whose next slice is its last token; empty without them.
+std::span<const Token> Engine::guesses_of(const Request& request) {
+  if (!can_guess(request)) return {};
+  if (request.generation == nullptr) return request.guesses;
+  return speculator_of(request)->guesses(request.sequence->size());
 }
 
 const Speculator* Engine::speculator_of(const Request& request) {
@@ -899,7 +946,10 @@ void Engine::commit(State& state, Request& request, const Slice& slice) {
   Generation& generation = *request.generation;
   generation.num_drafted += num_guesses;
   generation.num_accepted += slice.num_right;
-  for (size_t i = 0; i < kDraftSources; ++i) generation.accepted_by[i] += slice.right_by[i];
+  for (size_t i = 0; i < kDraftSources; ++i) {
+    generation.accepted_by[i] += slice.right_by[i];
+    state.metrics.accepted_by[i] += slice.right_by[i];
+  }
   state.metrics.accepted_tokens_total += slice.num_right;
   Scheduler::charge_more(request, slice.num_right);
   sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right,
@@ -1008,6 +1058,13 @@ void Engine::end(State& state, Request& request, std::exception_ptr failure) noe
   if (request.generation == nullptr) return;
   Generation& generation = *request.generation;
   if (generation.speculator != nullptr) {
+    try {
+      if (generation.speculator->answers != nullptr) {
+        generation.speculator->answer = generation.tokens;
+      }
+    } catch (...) {
+      // The answer is not guessed from.
+    }
     generation.speculator->next_spent = std::move(state.first_spent);
     state.first_spent = std::move(generation.speculator);
   }

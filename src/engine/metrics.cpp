@@ -56,6 +56,17 @@ constexpr Line kLines[] = {
      &EngineMetrics::drafted_tokens_total},
     {"spec_decode_num_accepted_tokens_total", "counter",
      "Guessed tokens that became tokens of requests", &EngineMetrics::accepted_tokens_total},
+    {"draft_model_guesses_total", "counter", "Tokens that the draft model guessed",
+     &EngineMetrics::draft_model_guesses_total},
+    {"draft_model_right_total", "counter", "Guesses of the draft model that came true",
+     &EngineMetrics::draft_model_right_total},
+    {"draft_model_tokens_total", "counter", "Tokens that the draft model computed",
+     &EngineMetrics::draft_model_tokens_total},
+    {"answer_bytes", "gauge", "Memory of ended answers", &EngineMetrics::answer_bytes},
+    {"draft_kv_limit_bytes", "gauge", "Budget of the draft model's cache",
+     &EngineMetrics::draft_kv_limit_bytes},
+    {"draft_kv_held_bytes", "gauge", "Memory of the draft model's cache",
+     &EngineMetrics::draft_kv_held_bytes},
 };
 
 struct TimeLine {
@@ -66,6 +77,8 @@ struct TimeLine {
 
 constexpr TimeLine kTimes[] = {
     {"step_seconds_total", "Time in the backend", &EngineMetrics::step_seconds_total},
+    {"draft_model_seconds_total", "Time of the draft model",
+     &EngineMetrics::draft_model_seconds_total},
     {"schedule_seconds_total", "Time around steps", &EngineMetrics::schedule_seconds_total},
 };
 
