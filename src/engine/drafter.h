@@ -32,8 +32,8 @@ inline std::optional<Speculation> speculation_of(Guessing guessing) {
 }
 
 /// Source of guesses, as counters name it.
-enum class DraftSource : uint8_t { None, Grammar, Text, Prediction, Other, Model, Answers };
-inline constexpr size_t kDraftSources = 7;
+enum class DraftSource : uint8_t { None, Grammar, Text, Prediction, Other, Model, Answers, Block };
+inline constexpr size_t kDraftSources = 8;
 
 /// Guesses the continuation of one text. One thread at a time.
 class Drafter {

@@ -42,6 +42,13 @@ std::shared_ptr<DraftModel> make_draft_model(const std::shared_ptr<const Model>&
   return std::make_shared<DraftModel>(std::move(draft), model, options);
 }
 
+std::shared_ptr<BlockDrafter> make_block_drafter(const std::shared_ptr<const Model>& model,
+                                                 const EngineOptions& options) {
+  if (model->find(ProgramRole::Prediction) == nullptr) return nullptr;
+  if (options.speculation == Speculation::Off) return nullptr;
+  return std::make_shared<BlockDrafter>(model, options);
+}
+
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
@@ -76,6 +83,7 @@ Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options,
       owner_pid_(process_id()),
       pools_(*model_, options),
       drafts_(make_draft_model(model_, std::move(draft), options)),
+      blocks_(drafts_ == nullptr ? make_block_drafter(model_, options) : nullptr),
       answers_(std::make_shared<EndedAnswers>(options.answer_bytes)),
       state_(*model_, options, pools_),
       steps_(*model_, pools_.all()),
@@ -501,6 +509,9 @@ std::unique_ptr<Speculator> Engine::make_speculator(const GuessedText& text) {
     speculator->answers = answers_;
     speculator->salt = text.salt;
   }
+  if (blocks_ != nullptr && text.prompt_size > 0) {
+    speculator->draft = blocks_->begin_text(text.context);
+  }
   if (drafts_ != nullptr) {
     speculator->draft = drafts_->begin_text(text.context, text.salt);
   }
@@ -582,7 +593,13 @@ void Engine::drive(Lock& lock, const DriveLimits& limits) {
 void Engine::run_step(DeviceTurn::Use& use, uint64_t until_ns) noexcept {
   const Turn& turn = use.held();
   on_turn_.of(turn).until_ns = until_ns;
-  if (steps_.is_empty(turn)) begin_step(turn);
+  if (steps_.is_empty(turn)) {
+    if (blocks_ != nullptr) {
+      Lock lock(state_);
+      draft_for_requests(lock, *blocks_, until_ns);
+    }
+    begin_step(turn);
+  }
   if (!steps_.is_empty(turn)) {
     steps_.oldest(turn).start_draws();
     if (!steps_.is_full(turn)) begin_step_ahead(turn);

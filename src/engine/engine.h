@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/device_turn.h"
+#include "engine/block_drafter.h"
 #include "engine/cache_pools.h"
 #include "engine/draft_model.h"
 #include "engine/ended_answers.h"
@@ -185,6 +186,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void draft_for_call(DraftAsk& ask) noexcept;
   /// The draft model; null if there is none.
   [[nodiscard]] DraftModel* draft_model() const { return drafts_.get(); }
+  /// The prediction blocks that guess; null if there are none, or a draft model.
+  [[nodiscard]] BlockDrafter* block_drafter() const { return blocks_.get(); }
   /// A predicted answer of one request or more. Requests that predict the same as the one before,
   /// like the choices of an answer, share it while one of them lives.
   [[nodiscard]] std::shared_ptr<const Prediction> share_prediction(std::span<const Token> tokens);
@@ -315,7 +318,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   Engine(std::shared_ptr<const Model> model, const EngineOptions& options,
          std::shared_ptr<const Model> draft);
-  [[nodiscard]] const ModelDrafter* drafter() const { return drafts_.get(); }
+  [[nodiscard]] const ModelDrafter* drafter() const {
+    if (drafts_ != nullptr) return drafts_.get();
+    return blocks_.get();
+  }
   void check_process() const;
   void enqueue(State& state, Request& request, const BatchItem& item);
   template <typename Done>
@@ -366,7 +372,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::mutex identity_mutex_;
   std::optional<SnapshotIdentity> identity_;
   CachePools pools_;
-  std::shared_ptr<DraftModel> drafts_;  // may be null
+  std::shared_ptr<DraftModel> drafts_;    // may be null
+  std::shared_ptr<BlockDrafter> blocks_;  // may be null; null with a draft model
   std::shared_ptr<EndedAnswers> answers_;
   mutable Guarded<State> state_;
   StepsUnderWay steps_;

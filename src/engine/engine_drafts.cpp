@@ -18,8 +18,8 @@ double Engine::most_draft_ns(uint64_t until_ns) const {
   return most_ns == 0 ? left_ns : std::min(most_ns, left_ns);
 }
 
-/// Lets a drafter guess for all requests that go on by a token. They count as under way meanwhile,
-/// so that no other thread ends them.
+/// Lets a draft model or prediction blocks guess for all requests that go on by a token. They count
+/// as under way meanwhile, so that no other thread ends them.
 void Engine::draft_for_requests(Lock& lock, ModelDrafter& drafter, uint64_t until_ns) {
   State& state = *lock;
   std::vector<DraftAsk>& asks = state.draft_asks;

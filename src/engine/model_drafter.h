@@ -1,5 +1,6 @@
-// Guesses by a program, such as a smaller model (draft_model.h). Plans which texts are worth it,
-// draws as the texts' samplers will, and hands the guesses to their speculators.
+// Guesses by a program: a smaller model (draft_model.h) or the model's own prediction blocks
+// (block_drafter.h). Plans which texts are worth it, draws as the texts' samplers will, and hands
+// the guesses to their speculators.
 #pragma once
 
 #include <array>
@@ -36,8 +37,14 @@ class DraftText {
   [[nodiscard]] float trust() const;
   /// Notes whether a guess was right.
   void note(float claim, bool is_right);
+  /// Notes the row from which the model drew the last of `size` tokens.
+  ///   hidden  [width], for prediction blocks
+  void note_row(uint64_t size, Token token, std::span<const float> hidden) {
+    if (!has_given_up_) take_row(size, token, hidden);
+  }
 
  protected:
+  virtual void take_row(uint64_t, Token, std::span<const float>) {}
   [[nodiscard]] std::span<float> logits() {
     return {reinterpret_cast<float*>(logits_.data()), logits_.size() / sizeof(float)};
   }

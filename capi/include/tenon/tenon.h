@@ -1039,6 +1039,7 @@ TENON_API tenon_status tenon_request_cancel(tenon_request* request);
 #define TENON_DRAFTER_OTHER 4
 #define TENON_DRAFTER_MODEL 5 /* the draft model: the option "draft_model" */
 #define TENON_DRAFTER_ANSWERS 6 /* ended answers of sessions with an equal salt */
+#define TENON_DRAFTER_BLOCK 7   /* the file's prediction blocks: the option "prediction" */
 
 typedef struct tenon_request_stats {
   uint32_t struct_size;
@@ -1118,7 +1119,7 @@ typedef struct tenon_engine_stats {
   uint64_t drafts;          /* tokens computed with guesses beside them. Since 0.1 */
   uint64_t drafted_tokens;  /* guesses computed */
   uint64_t accepted_tokens; /* guesses that became tokens of requests */
-  /* Work of the draft model; 0 without one. Since 0.1 */
+  /* Work of the draft model, or of prediction blocks; 0 without. Since 0.1 */
   uint64_t draft_model_guesses; /* guesses that it made */
   uint64_t draft_model_right;   /* those that came true, computed beside a token or not */
   uint64_t draft_model_tokens;  /* tokens that it computed: texts and guesses */
