@@ -56,6 +56,13 @@ tenon_engine_stats stats_of(const tenon::EngineMetrics& metrics) {
   out.store_read_bytes = metrics.store_read_bytes_total;
   out.store_written_bytes = metrics.store_written_bytes_total;
   out.store_dropped = metrics.store_dropped_total;
+  out.draft_model_guesses = metrics.draft_model_guesses_total;
+  out.draft_model_right = metrics.draft_model_right_total;
+  out.draft_model_tokens = metrics.draft_model_tokens_total;
+  out.draft_model_seconds = metrics.draft_model_seconds_total;
+  out.draft_kv_limit_bytes = metrics.draft_kv_limit_bytes;
+  out.draft_kv_held_bytes = metrics.draft_kv_held_bytes;
+  out.answer_bytes = metrics.answer_bytes;
   out.step_seconds = metrics.step_seconds_total;
   out.schedule_seconds = metrics.schedule_seconds_total;
   out.idle_blocks_taken = metrics.idle_blocks_taken_total;
@@ -225,5 +232,13 @@ tenon_status tenon_engine_set_store(tenon_engine* engine, const tenon_block_stor
     const auto made = std::make_shared<HostStore>(host, given);
     used->set_store(made);
     made->note_used();
+  });
+}
+
+tenon_status tenon_engine_drafters_text(tenon_engine* engine, char* text, size_t capacity,
+                                        size_t* length) {
+  return fence([&] {
+    const std::string all = checked(engine).engine->describe_drafters();
+    fill_buffer(std::span<const char>(all), text, capacity, length);
   });
 }

@@ -1,4 +1,5 @@
 // tenon_session_submit and tenon_request_*: generations that run by themselves.
+#include <algorithm>
 #include <cmath>
 
 #include "engine_handle.h"
@@ -34,6 +35,15 @@ tenon::GenerationOptions generation_options(const tenon_submission& given,
   options.ends.ignore_end = (given.flags & TENON_IGNORE_END) != 0;
   options.logprobs = {(given.flags & TENON_LOGPROBS) != 0, given.num_top,
                       array_in(given.logprob_tokens, given.num_logprob_tokens, "logprob_tokens")};
+  if (given.speculation < TENON_SPECULATION_DEFAULT ||
+      given.speculation > TENON_SPECULATION_FORCED) {
+    tenon::fail(tenon::Code::Argument, "speculation is {}, not a TENON_SPECULATION_*",
+                given.speculation);
+  }
+  options.speculate = static_cast<tenon::Guessing>(given.speculation);
+  if (given.draft_max > 0) {
+    options.draft_max = std::min(given.draft_max, tenon::Drafter::kMostGuesses);
+  }
   options.prediction = array_in(given.prediction, given.num_prediction, "prediction");
   return options;
 }

@@ -41,6 +41,18 @@ struct BenchFlags {
   OptionFlags engine_options;
 };
 
+/// The engine's option of decode cells; "off" unless it is given.
+std::string speculation_of(const BenchFlags& flags) {
+  std::string word = "off";
+  for (const auto& [key, value] : flags.engine_options.values()) {
+    if (key != "speculation") {
+      throw Failure("options of the engine are for a load; give --clients as well");
+    }
+    word = value;
+  }
+  return word;
+}
+
 std::vector<BenchCell> cells_of(const BenchFlags& flags) {
   std::vector<BenchCell> cells;
   for (const uint64_t depth : flags.depths) {
@@ -49,7 +61,7 @@ std::vector<BenchCell> cells_of(const BenchFlags& flags) {
     }
     for (const uint64_t sequences : flags.sequences) {
       for (const uint64_t tokens : flags.generates) {
-        if (tokens != 0) cells.push_back({true, tokens, sequences, depth});
+        if (tokens != 0) cells.push_back({true, tokens, sequences, depth, speculation_of(flags)});
       }
     }
   }
@@ -141,9 +153,6 @@ void bench_speed(const BenchFlags& flags) {
   const std::vector<BenchCell> cells = cells_of(flags);
   if (cells.empty()) {
     throw Failure("there is nothing to measure; give one of -p and -n at least 1");
-  }
-  if (!flags.engine_options.values().empty()) {
-    throw Failure("options of the engine are for a load; give --clients as well");
   }
   const std::vector<Variant> variants = variants_of(flags);
   std::vector<tenon::ExtraOptions> options;

@@ -60,15 +60,15 @@ struct Sequence {
   Clock::time_point last{};
 };
 
-/// Engine that computes a token of each sequence in every step, unlike an engine with a host's
-/// limits.
-tenon::Engine engine_for(const tenon::Model& model, uint64_t sequences) {
+/// Engine that computes all sequences in every step, unlike an engine with a host's limits.
+tenon::Engine engine_for(const tenon::Model& model, uint64_t sequences,
+                         const std::string& speculation) {
   const auto all = static_cast<int64_t>(sequences);
   return tenon::Engine(model, {.cache_bytes = INT64_MAX,
                                .running = all,
                                .queue = all,
                                .prefix_cache = false,
-                               .speculation = "off"});
+                               .speculation = speculation});
 }
 
 void submit_all(std::vector<Sequence>& sequences, const tenon::Model& model,
@@ -89,10 +89,14 @@ uint64_t take_step(tenon::Engine& engine, std::vector<Sequence>& sequences,
   const auto end = now();
   uint64_t count = 0;
   for (Sequence& sequence : sequences) {
-    if (sequence.request->poll().token == TENON_NO_TOKEN) continue;
-    per_token.push_back(seconds_between(sequence.last, end));
+    // Guesses that come true are more than one.
+    uint64_t tokens = 0;
+    while (sequence.request->poll().token != TENON_NO_TOKEN) ++tokens;
+    if (tokens == 0) continue;
+    const double seconds = seconds_between(sequence.last, end) / static_cast<double>(tokens);
+    per_token.insert(per_token.end(), tokens, seconds);
     sequence.last = end;
-    ++count;
+    count += tokens;
   }
   return count;
 }
@@ -101,7 +105,7 @@ void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& re
                 const std::function<void(double)>& progress, const Now& now) {
   const BenchCell& cell = result.cell;
   const tenon::Sampler greedy({.temperature = 0.0});
-  tenon::Engine engine = engine_for(model, cell.sequences);
+  tenon::Engine engine = engine_for(model, cell.sequences, cell.speculation);
   std::vector<tenon::Session> filled;
   for (uint64_t i = 0; i < cell.sequences; ++i) {
     filled.push_back(engine.open_session(room_for(cell)));
@@ -124,6 +128,7 @@ void run_decode(const tenon::Model& model, uint64_t repetitions, BenchResult& re
       result.rates.push_back(static_cast<double>(tokens) / seconds);
     }
   }
+  if (cell.speculation != "off") result.drafters = engine.drafters_text();
 }
 
 }  // namespace

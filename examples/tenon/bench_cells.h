@@ -17,6 +17,7 @@ struct BenchCell {
   uint64_t tokens = 0;     ///< prefill: prompt tokens; decode: tokens generated per sequence
   uint64_t sequences = 1;  ///< decode: parallel requests, each with a token in every step
   uint64_t depth = 0;      ///< tokens already in the context
+  std::string speculation = "off";  ///< decode: the engine's option
 };
 
 /// Positions that each session needs.
@@ -29,6 +30,7 @@ struct BenchResult {
   std::vector<double> per_token;    ///< decode: seconds per token, each
   /// decode: cache bytes per token at half the length (token_cache_bytes)
   uint64_t cache_bytes = 0;
+  std::string drafters{};   ///< decode with speculation: how tokens were guessed, in lines
   double stream_rate = 0;   ///< bytes per second; measured within half a minute of the cell's end
   uint64_t peak_bytes = 0;  ///< peak memory since the load began
 };

@@ -91,6 +91,7 @@ ordered_json cell_json(const BenchRun& run, const BenchResult& result) {
     json["cache_bytes_per_token"] = result.cache_bytes;
     json["time_per_output_token_ms"] = milliseconds(result.per_token);
     json["stream_read_bytes_per_second"] = result.stream_rate;
+    if (!result.drafters.empty()) json["drafters"] = result.drafters;
     if (cell.sequences == 1) {
       json["bytes_per_token"] = bytes_per_token(run, result);
       json["fraction_of_stream_read"] = stream_fraction(run, result);
@@ -172,7 +173,10 @@ std::string bench_table(const BenchReport& report) {
       "\nphase   tokens  seq  depth cache thr  tokens/s     least      most   p50 ms    p95 ms    "
       "p99 ms  of the limit\n";
   for (const BenchRun& run : report.runs) {
-    for (const BenchResult& result : run.results) text += cell_line(run, result);
+    for (const BenchResult& result : run.results) {
+      text += cell_line(run, result);
+      if (!result.drafters.empty()) text += result.drafters;
+    }
   }
   return text +
          "(ms: prefill to the first token, decode per token; tokens/s: median over repetitions, of "

@@ -21,6 +21,8 @@ constexpr std::array kFurtherNames = std::to_array<Pair>({
     {"banned_strings", ",--ban"},
     {"running", ",--np,--parallel"},
     {"slice", ",-b,--batch-size"},
+    {"draft_model", ",--model-draft,--md"},
+    {"draft_max", ",--draft,--draft-n"},
 });
 
 /// Words that other programs write with a single dash.
@@ -88,8 +90,6 @@ constexpr std::array kFlagHints = std::to_array<Pair>({
     {"--override-tensor", "--experts-on cpu is the nearest"},
     {"--cmoe", "--experts-on cpu does that"},
     {"--cpu-moe", "--experts-on cpu does that"},
-    {"--md", kNotYet},
-    {"--model-draft", kNotYet},
     {"--lora", kNotYet},
     {"--mmproj", kNotYet},
     {"--image", kNotYet},

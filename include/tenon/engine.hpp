@@ -40,6 +40,8 @@ struct Submission {
   tenon_notify_callback notify = nullptr;
   void* user = nullptr;
   std::span<const Token> prediction{};  ///< the likely answer: changes the speed, nothing else
+  int32_t speculation = TENON_SPECULATION_DEFAULT;  ///< whether tokens are guessed
+  uint32_t draft_max = 0;  ///< most tokens guessed at once; 0: as the model says
 };
 
 /// A running generation. Move-only; one thread at a time, except cancel(), from any. The destructor
@@ -122,6 +124,8 @@ inline Request submit(Session& session, const Submission& what) {
   raw.num_top = what.num_top;
   raw.prediction = what.prediction.data();
   raw.num_prediction = what.prediction.size();
+  raw.speculation = what.speculation;
+  raw.draft_max = what.draft_max;
   raw.logprob_tokens = what.logprob_tokens.data();
   raw.num_logprob_tokens = what.logprob_tokens.size();
   raw.text = what.text.data();
@@ -192,16 +196,9 @@ class Engine {
     return stats;
   }
   /// Statistics as Prometheus text.
-  [[nodiscard]] std::string stats_text() const {
-    std::string text(16384, '\0');
-    for (;;) {
-      size_t needed = 0;
-      check(tenon_engine_stats_text(get(), text.data(), text.size(), &needed));
-      const bool fits = needed <= text.size();
-      text.resize(needed);
-      if (fits) return text;
-    }
-  }
+  [[nodiscard]] std::string stats_text() const { return text_of(tenon_engine_stats_text); }
+  /// How tokens are guessed, a line for each drafter, or why it is not used.
+  [[nodiscard]] std::string drafters_text() const { return text_of(tenon_engine_drafters_text); }
 
   [[nodiscard]] tenon_engine* get() const noexcept { return handle_.get(); }
 
@@ -209,6 +206,17 @@ class Engine {
   struct Destroy {
     void operator()(tenon_engine* raw) const noexcept { tenon_engine_destroy(raw); }
   };
+  template <typename Write>
+  [[nodiscard]] std::string text_of(Write write) const {
+    std::string text(16384, '\0');
+    for (;;) {
+      size_t needed = 0;
+      check(write(get(), text.data(), text.size(), &needed));
+      const bool fits = needed <= text.size();
+      text.resize(needed);
+      if (fits) return text;
+    }
+  }
   std::unique_ptr<tenon_engine, Destroy> handle_;
 };
 

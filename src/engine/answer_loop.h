@@ -70,6 +70,8 @@ class AnswerLoop {
   /// Takes the token that a device drew as described, in place of draw(). Returns false if a
   /// grammar refuses the token; call draw() then.
   bool take_drawn(Token token, WorkWatch* watch);
+  /// The sampler; stands after the held tokens.
+  [[nodiscard]] const Sampler& sampler() const { return *sampler_; }
   [[nodiscard]] bool has_grammar() const { return sampler_->grammar() != nullptr; }
   /// Precomputes the grammar's token mask for the next draw().
   void prepare_mask(WorkWatch* watch) { sampler_->prepare_mask(watch); }

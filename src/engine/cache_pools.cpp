@@ -4,9 +4,13 @@
 
 namespace tenon {
 
-CachePools::CachePools(const Model& model, const EngineOptions& options) {
-  const PlacedExecutable& executable = model.executable();
-  std::vector<BlockPoolOptions> groups = cache_groups(model.program(), executable);
+CachePools::CachePools(const Model& model, const EngineOptions& options)
+    : CachePools(model, model.trunk(), options) {}
+
+CachePools::CachePools(const Model& model, const ModelProgram& program,
+                       const EngineOptions& options) {
+  const PlacedExecutable& executable = *program.executable;
+  std::vector<BlockPoolOptions> groups = cache_groups(program.program, executable);
   for (BlockPoolOptions& group : groups) {
     group.state_checkpoints = options.state_checkpoints;
     group.state_checkpoint_tokens = options.state_checkpoint_tokens;
@@ -14,7 +18,7 @@ CachePools::CachePools(const Model& model, const EngineOptions& options) {
   std::vector<uint32_t> devices;
   const std::vector<DeviceCache> caches = device_caches(groups, executable, &devices);
   const std::vector<uint64_t> budgets = split_cache_budget(
-      caches, {model.default_context(), model.program().view().max_tokens, 1}, options.cache_bytes);
+      caches, {model.default_context(), program.program.view().max_tokens, 1}, options.cache_bytes);
   for (size_t i = 0; i < caches.size(); ++i) {
     slab_memory_.push_back(std::make_unique<DeviceSlabs>(executable.devices()[devices[i]].device));
     const auto own =

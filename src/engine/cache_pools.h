@@ -19,8 +19,10 @@ class CachePools {
  public:
   using Turn = DeviceTurn::Held;
 
-  /// Throws NoMemory.
+  /// Pools of the model's trunk. Throws NoMemory.
   CachePools(const Model& model, const EngineOptions& options);
+  /// Pools of one of its programs.
+  CachePools(const Model& model, const ModelProgram& program, const EngineOptions& options);
 
   /// [groups]
   [[nodiscard]] std::span<const std::shared_ptr<BlockPool>> all() const { return pools_; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "text/tokenizer/vocabulary.h"
@@ -20,9 +21,19 @@ enum class Speculation : uint8_t {
   Forced  ///< all that drafters propose, for tests and measurements
 };
 
+/// Speculation of one text.
+enum class Guessing : uint8_t { Engine, Auto, Off, Forced };
+/// Empty for that of the engine.
+inline std::optional<Speculation> speculation_of(Guessing guessing) {
+  if (guessing == Guessing::Engine) return std::nullopt;
+  return guessing == Guessing::Auto  ? Speculation::Auto
+         : guessing == Guessing::Off ? Speculation::Off
+                                     : Speculation::Forced;
+}
+
 /// Source of guesses, as counters name it.
-enum class DraftSource : uint8_t { None, Grammar, Text, Prediction, Other };
-inline constexpr size_t kDraftSources = 5;
+enum class DraftSource : uint8_t { None, Grammar, Text, Prediction, Other, Model, Answers, Block };
+inline constexpr size_t kDraftSources = 8;
 
 /// Guesses the continuation of one text. One thread at a time.
 class Drafter {

@@ -36,12 +36,33 @@ SchedulerOptions scheduler_options(const Model& model, const EngineOptions& opti
   return scheduler;
 }
 
+std::shared_ptr<DraftModel> make_draft_model(const std::shared_ptr<const Model>& model,
+                                             std::shared_ptr<const Model> draft,
+                                             const EngineOptions& options) {
+  if (draft == nullptr) return nullptr;
+  return std::make_shared<DraftModel>(std::move(draft), model, options);
+}
+
+std::shared_ptr<BlockDrafter> make_block_drafter(const std::shared_ptr<const Model>& model,
+                                                 const EngineOptions& options) {
+  if (model->find(ProgramRole::Prediction) == nullptr) return nullptr;
+  if (options.speculation == Speculation::Off) return nullptr;
+  return std::make_shared<BlockDrafter>(model, options);
+}
+
 }  // namespace
 
 std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
                                        const EngineOptions& options) {
+  std::shared_ptr<const Model> draft = model->draft();
+  return create(std::move(model), options, std::move(draft));
+}
+
+std::shared_ptr<Engine> Engine::create(std::shared_ptr<const Model> model,
+                                       const EngineOptions& options,
+                                       std::shared_ptr<const Model> draft) {
   (void)model->executable();  // throws if there is none
-  return std::shared_ptr<Engine>(new Engine(std::move(model), options));
+  return std::shared_ptr<Engine>(new Engine(std::move(model), options, std::move(draft)));
 }
 
 Engine::State::State(const Model& model, const EngineOptions& options, const CachePools& pools)
@@ -55,12 +76,16 @@ Engine::State::State(const Model& model, const EngineOptions& options, const Cac
   num_guesses.reserve(most);
 }
 
-Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options)
+Engine::Engine(std::shared_ptr<const Model> model, const EngineOptions& options,
+               std::shared_ptr<const Model> draft)
     : model_(std::move(model)),
       options_(options),
       system_(*model_->options().system),
       owner_pid_(process_id()),
       pools_(*model_, options),
+      drafts_(make_draft_model(model_, std::move(draft), options)),
+      blocks_(drafts_ == nullptr ? make_block_drafter(model_, options) : nullptr),
+      answers_(std::make_shared<EndedAnswers>(options.answer_bytes)),
       state_(*model_, options, pools_),
       steps_(*model_, pools_.all()),
       on_turn_(StepClock{system_, steps_}) {
@@ -348,6 +373,11 @@ void Engine::tell_hosts(Lock& lock) {
     std::unique_ptr<Speculator> spent = std::move(state.first_spent);
     state.first_spent = std::move(spent->next_spent);
     lock.unlock();
+    try {
+      if (spent->answers != nullptr) spent->answers->add(spent->salt, spent->answer);
+    } catch (...) {
+      // The answer is not guessed from.
+    }
     spent.reset();
     lock.lock();
   }
@@ -487,23 +517,35 @@ Engine::DraftReport Engine::draft_report(const Generation& generation) const {
           *most > 0 ? source : DraftSource::None};
 }
 
-std::unique_ptr<Speculator> Engine::make_speculator(uint32_t context,
-                                                    std::span<const Token> prediction,
-                                                    uint64_t prompt_size) {
-  const Speculation mode = options_.speculation;
+std::unique_ptr<Speculator> Engine::make_speculator(const GuessedText& text) {
+  const Speculation mode = text.mode.value_or(options_.speculation);
   // A device with a queue begins steps before tokens are known, which saves more than guesses.
   const bool has_queue = steps_.overlap();
   if (mode == Speculation::Off || (mode == Speculation::Auto && has_queue)) return nullptr;
-  auto speculator = std::make_unique<Speculator>(mode, model_->spec().vocab);
+  const uint32_t most = std::min(model_->options().draft_max, text.most);
+  if (most == 0) return nullptr;
+  auto speculator = std::make_unique<Speculator>(mode, model_->spec().vocab, most);
   const DrafterFactory make_drafter = Lock(state_)->make_drafter;
   if (make_drafter) {
     speculator->add(make_drafter());
     return speculator;
   }
-  if (!prediction.empty()) {
-    speculator->add(std::make_shared<PredictionDrafter>(share_prediction(prediction), prompt_size));
+  if (!text.prediction.empty()) {
+    speculator->add(
+        std::make_shared<PredictionDrafter>(share_prediction(text.prediction), text.prompt_size));
   }
-  speculator->add(std::make_shared<TextDrafter>(context));
+  speculator->add(std::make_shared<TextDrafter>(text.context));
+  if (options_.answer_bytes > 0) {
+    speculator->add(std::make_shared<AnswersDrafter>(answers_->of(text.salt)));
+    speculator->answers = answers_;
+    speculator->salt = text.salt;
+  }
+  if (blocks_ != nullptr && text.prompt_size > 0) {
+    speculator->draft = blocks_->begin_text(text.context);
+  }
+  if (drafts_ != nullptr) {
+    speculator->draft = drafts_->begin_text(text.context, text.salt);
+  }
   return speculator;
 }
 
@@ -550,6 +592,16 @@ EngineMetrics Engine::metrics() const {
   now.kv_limit_bytes = options_.cache_bytes;
   pools_.measure(now);
   lock->memory.count(now);
+  now.answer_bytes = answers_->bytes();
+  const ModelDrafter* const drafter = this->drafter();
+  if (drafter == nullptr) return now;
+  const DraftStats drafts = drafter->stats();
+  now.draft_model_guesses_total = drafts.guessed_tokens;
+  now.draft_model_right_total = drafts.right_tokens;
+  now.draft_model_tokens_total = drafts.read_tokens;
+  now.draft_model_seconds_total = drafts.seconds;
+  now.draft_kv_limit_bytes = drafts.kv_limit_bytes;
+  now.draft_kv_held_bytes = drafts.kv_held_bytes;
   return now;
 }
 
@@ -558,6 +610,7 @@ EngineMetrics Engine::metrics() const {
 /// Runs a step, unless the limits end the wait for the device's turn.
 void Engine::drive(Lock& lock, const DriveLimits& limits) {
   lock->is_driven = true;
+  if (drafts_ != nullptr) draft_for_requests(lock, *drafts_, limits.until_ns);
   lock.unlock();
   {
     DeviceTurn::Use use(model_->turn(), left_steps_,
@@ -571,7 +624,13 @@ void Engine::drive(Lock& lock, const DriveLimits& limits) {
 void Engine::run_step(DeviceTurn::Use& use, uint64_t until_ns) noexcept {
   const Turn& turn = use.held();
   on_turn_.of(turn).until_ns = until_ns;
-  if (steps_.is_empty(turn)) begin_step(turn);
+  if (steps_.is_empty(turn)) {
+    if (blocks_ != nullptr) {
+      Lock lock(state_);
+      draft_for_requests(lock, *blocks_, until_ns);
+    }
+    begin_step(turn);
+  }
   if (!steps_.is_empty(turn)) {
     steps_.oldest(turn).start_draws();
     if (!steps_.is_full(turn)) begin_step_ahead(turn);
@@ -656,14 +715,19 @@ void Engine::fill_step(const Turn& turn, State& state, Step& step, uint64_t now_
   }
 }
 
-/// Guesses of a request whose next slice is its last token; empty without them.
-std::span<const Token> Engine::guesses_of(const Request& request) {
+/// True if the next slice of the request is its last token, which guesses may follow.
+bool Engine::can_guess(const Request& request) {
   const Sequence& sequence = *request.sequence;
   const bool is_known = request.drawn_row == Request::kNoRow && request.end == sequence.size();
-  if (request.num_under_way > 0 || !is_known || request.num_left != 1) return {};
-  const Speculator* const speculator = speculator_of(request);
-  if (speculator == nullptr || request.loop == nullptr) return {};
-  return request.generation == nullptr ? request.guesses : speculator->guesses(sequence.size());
+  if (request.num_under_way > 0 || !is_known || request.num_left != 1) return false;
+  return speculator_of(request) != nullptr && request.loop != nullptr;
+}
+
+/// Guesses of a request whose next slice is its last token; empty without them.
+std::span<const Token> Engine::guesses_of(const Request& request) {
+  if (!can_guess(request)) return {};
+  if (request.generation == nullptr) return request.guesses;
+  return speculator_of(request)->guesses(request.sequence->size());
 }
 
 const Speculator* Engine::speculator_of(const Request& request) {
@@ -932,7 +996,10 @@ void Engine::commit(State& state, Request& request, const Slice& slice) {
   Generation& generation = *request.generation;
   generation.num_drafted += num_guesses;
   generation.num_accepted += slice.num_right;
-  for (size_t i = 0; i < kDraftSources; ++i) generation.accepted_by[i] += slice.right_by[i];
+  for (size_t i = 0; i < kDraftSources; ++i) {
+    generation.accepted_by[i] += slice.right_by[i];
+    state.metrics.accepted_by[i] += slice.right_by[i];
+  }
   state.metrics.accepted_tokens_total += slice.num_right;
   Scheduler::charge_more(request, slice.num_right);
   sequence.commit_guessed(slice.num_tokens + num_guesses, slice.num_tokens + slice.num_right,
@@ -1042,6 +1109,13 @@ void Engine::end(State& state, Request& request, std::exception_ptr failure) noe
   if (request.generation == nullptr) return;
   Generation& generation = *request.generation;
   if (generation.speculator != nullptr) {
+    try {
+      if (generation.speculator->answers != nullptr) {
+        generation.speculator->answer = generation.tokens;
+      }
+    } catch (...) {
+      // The answer is not guessed from.
+    }
     generation.speculator->next_spent = std::move(state.first_spent);
     state.first_spent = std::move(generation.speculator);
   }

@@ -9,12 +9,16 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/device_turn.h"
+#include "engine/block_drafter.h"
 #include "engine/block_tier.h"
 #include "engine/cache_pools.h"
+#include "engine/draft_model.h"
+#include "engine/ended_answers.h"
 #include "engine/engine_options.h"
 #include "engine/guarded.h"
 #include "engine/guess_pricer.h"
@@ -79,6 +83,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Throws State if the model cannot run ("model.gguf holds a vocabulary only"), and NoMemory.
   static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
                                         const EngineOptions& options = unbounded_engine());
+  /// The same with another draft model than Model::draft(), or none. Throws Unsupported for a model
+  /// that cannot draft (check_draft_model).
+  static std::shared_ptr<Engine> create(std::shared_ptr<const Model> model,
+                                        const EngineOptions& options,
+                                        std::shared_ptr<const Model> draft);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -168,13 +177,24 @@ class Engine : public std::enable_shared_from_this<Engine> {
     DraftSource source = DraftSource::None;  ///< of most accepted guesses
   };
   [[nodiscard]] DraftReport draft_report(const Generation& generation) const;
+  /// A text that is guessed.
+  struct GuessedText {
+    uint32_t context = 0;                   ///< most tokens of the text
+    std::string_view salt{};                ///< of its session
+    std::optional<Speculation> mode{};      ///< in place of the engine's
+    uint32_t most = Drafter::kMostGuesses;  ///< most guesses at once
+    std::span<const Token> prediction{};    ///< the likely answer; may be empty
+    uint64_t prompt_size = 0;               ///< tokens of the text before the answer
+  };
   /// Makes the guesses of one text; null without speculation.
-  ///   context      most tokens of the text
-  ///   prediction   the likely answer; may be empty
-  ///   prompt_size  tokens of the text before the answer
-  [[nodiscard]] std::unique_ptr<Speculator> make_speculator(uint32_t context,
-                                                            std::span<const Token> prediction = {},
-                                                            uint64_t prompt_size = 0);
+  [[nodiscard]] std::unique_ptr<Speculator> make_speculator(const GuessedText& text);
+  /// Lets the draft model guess for a session's call, after its speculator. `ask.text` ends with
+  /// the token that the call computes.
+  void draft_for_call(DraftAsk& ask) noexcept;
+  /// The draft model; null if there is none.
+  [[nodiscard]] DraftModel* draft_model() const { return drafts_.get(); }
+  /// The prediction blocks that guess; null if there are none, or a draft model.
+  [[nodiscard]] BlockDrafter* block_drafter() const { return blocks_.get(); }
   /// A predicted answer of one request or more. Requests that predict the same as the one before,
   /// like the choices of an answer, share it while one of them lives.
   [[nodiscard]] std::shared_ptr<const Prediction> share_prediction(std::span<const Token> tokens);
@@ -218,6 +238,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const SnapshotIdentity& snapshot_identity();
 
   [[nodiscard]] EngineMetrics metrics() const;
+  /// How tokens are guessed, a line for each drafter, or why it is not used.
+  [[nodiscard]] std::string describe_drafters() const;
 
  private:
   /// Proof of the device's turn.
@@ -254,6 +276,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::vector<Guess> guesses;         // scratch
     std::vector<float> guess_values;    // scratch
     std::vector<uint32_t> num_guesses;  // [picks] scratch
+    std::vector<DraftAsk> draft_asks;   // scratch of the driving thread
+    std::vector<Request*> drafted;      // [draft_asks] scratch of the driving thread
     EngineMetrics metrics;
     uint32_t step_limit;      // tokens; reduced after stopped steps
     bool is_driven = false;   // a thread runs a step
@@ -326,7 +350,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void* arg = nullptr;
   };
 
-  Engine(std::shared_ptr<const Model> model, const EngineOptions& options);
+  Engine(std::shared_ptr<const Model> model, const EngineOptions& options,
+         std::shared_ptr<const Model> draft);
+  [[nodiscard]] const ModelDrafter* drafter() const {
+    if (drafts_ != nullptr) return drafts_.get();
+    return blocks_.get();
+  }
   void check_process() const;
   /// Throws Unsupported without a prefix index.
   static void check_index(const State& state);
@@ -343,6 +372,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static void tell_hosts(Lock& lock);
 
   void drive(Lock& lock, const DriveLimits& limits);
+  void draft_for_requests(Lock& lock, ModelDrafter& drafter, uint64_t until_ns);
+  [[nodiscard]] double most_draft_ns(uint64_t until_ns) const;
+  [[nodiscard]] static bool can_guess(const Request& request);
   void run_step(DeviceTurn::Use& use, uint64_t until_ns) noexcept;
   void finish_steps(const Turn& turn) noexcept;
   void begin_step(const Turn& turn) noexcept;
@@ -377,6 +409,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::mutex identity_mutex_;
   std::optional<SnapshotIdentity> identity_;
   CachePools pools_;
+  std::shared_ptr<DraftModel> drafts_;    // may be null
+  std::shared_ptr<BlockDrafter> blocks_;  // may be null; null with a draft model
+  std::shared_ptr<EndedAnswers> answers_;
   mutable Guarded<State> state_;
   StepsUnderWay steps_;
   DeviceTurn::Owned<OnTurn> on_turn_;

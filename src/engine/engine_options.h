@@ -23,6 +23,7 @@ inline EngineOptions unbounded_engine() {
   options.max_running = 256;
   options.max_queued = UINT64_MAX;
   options.prefix_cache = false;
+  options.answer_bytes = 0;
   return options;
 }
 

@@ -64,6 +64,17 @@ constexpr Line kLines[] = {
      &EngineMetrics::store_written_bytes_total},
     {"store_dropped_blocks_total", "counter", "Blocks that the store did not take",
      &EngineMetrics::store_dropped_total},
+    {"draft_model_guesses_total", "counter", "Tokens that the draft model guessed",
+     &EngineMetrics::draft_model_guesses_total},
+    {"draft_model_right_total", "counter", "Guesses of the draft model that came true",
+     &EngineMetrics::draft_model_right_total},
+    {"draft_model_tokens_total", "counter", "Tokens that the draft model computed",
+     &EngineMetrics::draft_model_tokens_total},
+    {"answer_bytes", "gauge", "Memory of ended answers", &EngineMetrics::answer_bytes},
+    {"draft_kv_limit_bytes", "gauge", "Budget of the draft model's cache",
+     &EngineMetrics::draft_kv_limit_bytes},
+    {"draft_kv_held_bytes", "gauge", "Memory of the draft model's cache",
+     &EngineMetrics::draft_kv_held_bytes},
 };
 
 struct TimeLine {
@@ -74,6 +85,8 @@ struct TimeLine {
 
 constexpr TimeLine kTimes[] = {
     {"step_seconds_total", "Time in the backend", &EngineMetrics::step_seconds_total},
+    {"draft_model_seconds_total", "Time of the draft model",
+     &EngineMetrics::draft_model_seconds_total},
     {"schedule_seconds_total", "Time around steps", &EngineMetrics::schedule_seconds_total},
 };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/drafter.h"
+
 namespace tenon {
 
 /// Counts of durations per bucket, bounded by kBounds in seconds.
@@ -48,14 +50,22 @@ struct EngineMetrics {
   uint64_t decode_tokens_total = 0;  ///< tokens computed as decodes
   uint64_t reused_tokens_total = 0;  ///< tokens taken from the prefix index
   uint64_t generated_tokens_total = 0;
-  uint64_t drafts_total = 0;            ///< slices with guesses
-  uint64_t drafted_tokens_total = 0;    ///< guesses computed
-  uint64_t accepted_tokens_total = 0;   ///< guesses that became tokens of requests
   uint64_t store_hits_total = 0;        ///< blocks that came from the store
   uint64_t store_read_bytes_total = 0;  ///< records of blocks
   uint64_t store_written_bytes_total = 0;
-  uint64_t store_dropped_total = 0;   ///< blocks that the store did not take
-  double step_seconds_total = 0;      ///< time in the backend
+  uint64_t store_dropped_total = 0;        ///< blocks that the store did not take
+  uint64_t drafts_total = 0;               ///< slices with guesses
+  uint64_t drafted_tokens_total = 0;       ///< guesses computed
+  uint64_t accepted_tokens_total = 0;      ///< guesses that became tokens of requests
+  uint64_t draft_model_guesses_total = 0;  ///< guesses that the draft model made
+  uint64_t draft_model_right_total = 0;    ///< those that came true
+  uint64_t draft_model_tokens_total = 0;   ///< tokens that the draft model computed
+  uint64_t draft_kv_limit_bytes = 0;
+  uint64_t draft_kv_held_bytes = 0;
+  double draft_model_seconds_total = 0;
+  uint64_t answer_bytes = 0;                          ///< memory of ended answers
+  std::array<uint64_t, kDraftSources> accepted_by{};  ///< accepted_tokens_total by DraftSource
+  double step_seconds_total = 0;                      ///< time in the backend
   double schedule_seconds_total = 0;  ///< time to choose, reserve, fill and settle steps
 
   Histogram first_token;    ///< since submit

@@ -6,8 +6,6 @@
 #include "base/error.h"
 
 namespace tenon {
-namespace {
-
 const ModelProgram& prediction_program(const Model& model, uint32_t index) {
   const ModelProgram* program = model.find(ProgramRole::Prediction, index);
   if (program == nullptr || program->executable == nullptr) {
@@ -20,8 +18,6 @@ const ModelProgram& prediction_program(const Model& model, uint32_t index) {
   }
   return *program;
 }
-
-}  // namespace
 
 PredictionBlock::PredictionBlock(std::shared_ptr<const Model> model, uint32_t index,
                                  uint32_t context)

@@ -13,6 +13,10 @@
 
 namespace tenon {
 
+/// Prediction block `index` of a model. Throws State if the model was opened without it,
+/// Unsupported for a recurrent block.
+const ModelProgram& prediction_program(const Model& model, uint32_t index);
+
 /// Each token is added with the hidden state of the token before, from the trunk or the previous
 /// block. Results per token are the logits of the next token and a hidden state for the next block.
 /// The cache is private, so truncation is free. Use from one thread at a time. run() needs the

@@ -106,6 +106,8 @@ struct GenerationOptions {
   DrawnLogprobs::Wanted logprobs;
   /// The likely answer: a source of guesses, without effect on it. Read by submit() only.
   std::span<const Token> prediction{};
+  Guessing speculate = Guessing::Engine;       ///< in place of the session's
+  uint32_t draft_max = Drafter::kMostGuesses;  ///< most guesses at once
   /// Called by a thread inside the engine for a token or the end; must not call the engine.
   void (*notify)(void* user) noexcept = nullptr;
   void* user = nullptr;

@@ -183,7 +183,7 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
                    options_.client, options_.weight, loop,
                    deadline_ns_};
     uint32_t num_guessed = 0;
-    if (generated && loop != nullptr) item.guesses = propose();
+    if (generated && loop != nullptr) item.guesses = propose(*loop);
     if (!item.guesses.empty()) {
       item.guessed_by = speculator_.get();
       item.guess_logits = reinterpret_cast<float*>(ahead_logits_.data());
@@ -204,12 +204,14 @@ void Session::compute(uint64_t begin, uint64_t end, Outputs outputs, float* logi
 
 /// Guesses the tokens after the text, as many as the block of its last token holds: an idle session
 /// holds no block for guesses. A session that cannot have what guesses need goes on without them.
-std::span<const Token> Session::propose() {
+std::span<const Token> Session::propose(const AnswerLoop& loop) {
   if (has_given_up_guesses_) return {};
   try {
     // A recurrent state that has read a guess cannot go back while the session waits.
     if (speculator_ == nullptr && sequence_.can_go_back()) {
-      speculator_ = engine_->make_speculator(context());
+      speculator_ = engine_->make_speculator({.context = context(),
+                                              .salt = options_.salt,
+                                              .mode = speculation_of(options_.speculate)});
     }
   } catch (...) {
   }
@@ -219,8 +221,16 @@ std::span<const Token> Session::propose() {
   const uint64_t in_block = block_tokens - 1 - (sequence_.size() - 1) % block_tokens;
   const uint64_t room = context() - sequence_.size();
   try {
-    speculator_->propose(sequence_.tokens(), {},
-                         std::min(in_block, room - std::min<uint64_t>(room, 1)));
+    const uint64_t most = std::min(in_block, room - std::min<uint64_t>(room, 1));
+    speculator_->propose(sequence_.tokens(), {}, most);
+    DraftAsk ask;
+    ask.speculator = speculator_.get();
+    ask.text = sequence_.tokens();
+    ask.sampler = &loop.sampler();
+    ask.room = static_cast<uint32_t>(most);
+    ask.cancel = control_->cancel.word();
+    ask.deadline_ns = deadline_ns_;
+    engine_->draft_for_call(ask);
   } catch (...) {
     speculator_->forget();
   }
@@ -430,8 +440,14 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
     // An answer holds no more than that.
     const size_t most =
         std::min<uint64_t>(options.prediction.size(), generation->options.ends.tokens_left);
-    generation->speculate(
-        engine_->make_speculator(context(), options.prediction.first(most), sequence_.size()));
+    generation->speculate(engine_->make_speculator(
+        {.context = context(),
+         .salt = options_.salt,
+         .mode = speculation_of(options.speculate == Guessing::Engine ? options_.speculate
+                                                                      : options.speculate),
+         .most = options.draft_max,
+         .prediction = options.prediction.first(most),
+         .prompt_size = sequence_.size()}));
   } catch (...) {
     // Answers without guesses.
   }

@@ -168,7 +168,7 @@ class Session {
   [[nodiscard]] uint64_t num_pending();
   [[nodiscard]] bool has_logits() const { return logits_position_ == sequence_.size(); }
   void require_logits(AnswerLoop* loop = nullptr);
-  std::span<const Token> propose();
+  std::span<const Token> propose(const AnswerLoop& loop);
   void take_ahead();
   void forget_ahead() noexcept { ahead_.clear(); }
   [[nodiscard]] uint64_t vocab() const { return model().spec().vocab; }

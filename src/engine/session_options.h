@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/option_kinds.h"
+#include "engine/drafter.h"
 #include "engine/scheduler.h"
 
 namespace tenon {

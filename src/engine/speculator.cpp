@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "engine/model_drafter.h"
+
 namespace tenon {
+
+Speculator::Speculator(Speculation mode, uint64_t vocab, uint32_t most)
+    : mode_(mode), vocab_(vocab), most_(std::min(most, kMost)) {}
+
+Speculator::~Speculator() = default;
 
 void Speculator::add(std::shared_ptr<Drafter> drafter) {
   if (drafter != nullptr) drafters_.push_back(std::move(drafter));
@@ -22,7 +29,9 @@ float Speculator::corrected(DraftSource source, float claim) {
   // nothing, since guesses are checked without being computed. A predicted answer is trusted, and
   // so is a grammar, whose tokens a banned text may forbid.
   const bool is_trusted = source == DraftSource::Prediction || source == DraftSource::Grammar;
-  const float trust = is_trusted ? 1.0F : 0.1F;
+  float trust = is_trusted ? 1.0F : 0.1F;
+  // Other texts have tried it before.
+  if (draft != nullptr && source == draft->source()) trust = draft->trust();
   const Truth& truth = truth_of(source, claim);
   return (truth.hits + trust * claim) / (truth.tries + 1);
 }
@@ -34,6 +43,7 @@ void Speculator::check_latest(std::span<const Token> text) {
   Drafter* first = num_guesses_ > 0 ? drafters_of_[0] : nullptr;
   for (uint32_t i = 0; i < num_guesses_ && text_size_ + i < text.size(); ++i) {
     const bool is_right = text[text_size_ + i] == tokens_[i];
+    if (draft != nullptr && sources_[i] == draft->source()) draft->note(claims_[i], is_right);
     Truth& truth = truth_of(sources_[i], claims_[i]);
     truth.tries += 1;
     truth.hits += is_right ? 1 : 0;
@@ -67,7 +77,7 @@ void Speculator::propose(std::span<const Token> text, std::span<const Token> for
   num_guesses_ = 0;
   text_size_ = text.size();
   drafters_of_.fill(nullptr);
-  const size_t most = std::min<uint64_t>(room, kMost);
+  const size_t most = std::min<uint64_t>(room, most_);
   if (most == 0) return;
   std::array<Token, kMost> tokens{};
   std::array<float, kMost> claims{};
@@ -81,10 +91,40 @@ void Speculator::propose(std::span<const Token> text, std::span<const Token> for
     const size_t count = std::min(
         drafter->propose(text, std::span(tokens).first(most), std::span(claims).first(most)), most);
     if (count == 0) continue;
+    const float value = corrected(drafter->source(), claims[0] > 0 ? std::min(claims[0], 1.0F) : 0);
+    if (num_guesses_ > 0 && !(value > values_[0])) continue;
+    num_guesses_ = 0;
     append(drafter->source(), std::span(tokens).first(count), claims);
     std::fill_n(drafters_of_.begin(), num_guesses_, drafter.get());
-    return;
+    if (num_guesses_ > 0 && values_[0] >= kGood) return;
   }
+}
+
+void Speculator::adopt(uint64_t size, std::span<const Token> tokens,
+                       std::span<const float> claims) {
+  num_guesses_ = 0;
+  text_size_ = size;
+  drafters_of_.fill(nullptr);
+  append(draft->source(), tokens.first(std::min<size_t>(tokens.size(), most_)), claims);
+}
+
+float Speculator::chance_of_draft_with(float claim) { return corrected(draft->source(), claim); }
+
+float Speculator::chance_of_draft(float before) const {
+  constexpr float kWeight = 4;
+  float tries = kWeight;
+  float hits = kWeight * before;
+  for (const Truth& truth : truths_[static_cast<size_t>(draft->source())]) {
+    tries += truth.tries;
+    hits += truth.hits;
+  }
+  return hits / tries;
+}
+
+bool Speculator::gives_way(float chance) const {
+  if (num_guesses_ == 0) return true;
+  if (sources_[0] == DraftSource::Grammar || sources_[0] == DraftSource::Prediction) return false;
+  return mode_ == Speculation::Forced || values_[0] < chance / 2;
 }
 
 }  // namespace tenon

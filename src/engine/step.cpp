@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/thread_team.h"
+#include "engine/model_drafter.h"
 #include "model/placed_executable.h"
 
 namespace tenon {
@@ -36,6 +37,11 @@ Step::Step(const Model& model, std::span<const std::shared_ptr<BlockPool>> pools
       is_alone_(is_alone),
       runner_(model.trunk(), pools, model.options().system),
       encoder_(make_encoder(model, pools)) {
+  if (model.find(ProgramRole::Prediction) != nullptr) {
+    for (const uint32_t slot : model.program().results()) {
+      if (slot != model.program().view().logits) hidden_slot_ = slot;
+    }
+  }
   const uint32_t most = runner_.max_tokens();
   computing.reserve(2 * most);
   slices_.reserve(most);
@@ -57,6 +63,7 @@ void Step::clear() noexcept {
   listed_logits_.clear();
   num_rows_ = 0;
   rows_ = nullptr;
+  hidden_ = {};
   has_logits_ = false;
   ticket_ = TENON_NO_TICKET;
   draw_ticket_ = TENON_NO_TICKET;
@@ -139,6 +146,40 @@ bool Step::binds_logits() const {
   });
 }
 
+/// True if a request is guessed by prediction blocks.
+bool Step::wants_hidden() const {
+  if (hidden_slot_ == TENON_NO_SLOT) return false;
+  return std::ranges::any_of(slices_, [](const Slice& slice) {
+    if (slice.num_outputs == 0 || slice.request->generation == nullptr) return false;
+    const Speculator* const speculator = slice.request->generation->speculator.get();
+    return speculator != nullptr && speculator->draft != nullptr;
+  });
+}
+
+/// Without memory for them, requests are not guessed from this step.
+void Step::bind_hidden() noexcept {
+  try {
+    hidden_ = runner_.bind_own(hidden_slot_, "hidden states of a step");
+  } catch (...) {
+    hidden_ = {};
+  }
+}
+
+/// Tells the request's drafter from which row its latest token was drawn.
+void Step::note_row(const Slice& slice, uint32_t row) const {
+  Generation& generation = *slice.request->generation;
+  if (hidden_.empty() || generation.speculator->draft == nullptr) return;
+  const size_t width = hidden_.size() / runner_.num_outputs();
+  const Sequence& sequence = *generation.sequence;
+  try {
+    generation.speculator->draft->note_row(
+        sequence.size(), sequence.tokens().back(),
+        hidden_.subspan((slice.first_output + row) * width, width));
+  } catch (...) {
+    // Guesses begin anew behind the missing row.
+  }
+}
+
 float* Step::rows_for(uint32_t num_rows) {
   // A single request's logits go straight to their destination: the request cannot end before the
   // step.
@@ -197,6 +238,7 @@ void Step::start(uint64_t after) noexcept {
       num_rows_ = runner_.num_outputs();
       if (rows_ != nullptr) runner_.bind(model_.program().view().logits, rows_);
     }
+    if (wants_hidden()) bind_hidden();
     ticket_ = runner_.submit(stop_.word(), after);
   } catch (...) {
     note_failure();
@@ -427,6 +469,7 @@ void Step::draw(Slice& slice) noexcept {
       if (!request.loop->has_token()) return;  // a banned text: the engine cuts the text back
       const Token drawn = request.loop->token();
       if (!generation->settle_drawn()) return;
+      note_row(slice, row);
       if (row == slice.guesses.size() || drawn != slice.guesses[row]) break;
       slice.num_right = row + 1;
       ++slice.right_by[static_cast<size_t>(generation->speculator->sources()[row])];

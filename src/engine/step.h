@@ -122,6 +122,9 @@ class Step {
   void wait_for_device();
   void hand_out_logits();
   [[nodiscard]] std::span<const float> row_of(const Slice& slice, uint32_t row = 0) const;
+  [[nodiscard]] bool wants_hidden() const;
+  void bind_hidden() noexcept;
+  void note_row(const Slice& slice, uint32_t row) const;
   void draw(Slice& slice) noexcept;
   [[nodiscard]] bool draw_round(Slice& slice, uint32_t row, WorkWatch& watch);
   void check_drawn(const tenon_drawn& drawn) const;
@@ -140,6 +143,8 @@ class Step {
   std::vector<const uint32_t*> tables_;     // scratch of a slice
   Buffer logits_;                           // [R, vocab] f32, grown on demand
   float* rows_ = nullptr;                   // [R, vocab] in logits_ or in a request's buffer
+  uint32_t hidden_slot_ = TENON_NO_SLOT;    // rows for prediction blocks, if the model has them
+  std::span<const float> hidden_;           // [R, width] these; empty if no request wants them
   bool has_logits_ = false;                 // all rows are bound; else draws return single rows
   uint64_t ticket_ = TENON_NO_TICKET;
   uint64_t draw_ticket_ = TENON_NO_TICKET;

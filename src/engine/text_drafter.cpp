@@ -15,7 +15,8 @@ float claim_of(uint32_t length) {
   return length == 3 ? 0.5F : 0.3F;
 }
 
-/// Proposes indexed tokens from match.end on.
+}  // namespace
+
 size_t copy_match(std::span<const Token> indexed, PairIndex::Match match, std::span<Token> tokens,
                   std::span<float> probabilities) {
   if (match.length == 0) return 0;
@@ -26,8 +27,6 @@ size_t copy_match(std::span<const Token> indexed, PairIndex::Match match, std::s
   }
   return count;
 }
-
-}  // namespace
 
 PairIndex::PairIndex(size_t expected_tokens) : latest_(kSlots, kNone) {
   entries_.reserve(std::min(expected_tokens, size_t{1} << 17));

@@ -20,6 +20,10 @@ class PairIndex {
   static constexpr size_t kMostTokens = size_t{1} << 20;
 
   explicit PairIndex(size_t expected_tokens);
+  /// Memory of the index of `count` tokens.
+  [[nodiscard]] static uint64_t bytes_of(uint64_t count) {
+    return kSlots * sizeof(uint32_t) + count * sizeof(Entry);
+  }
 
   /// Follows a text that was extended, or cut and extended. Texts beyond kMostTokens are not
   /// followed further.
@@ -53,6 +57,10 @@ class PairIndex {
   std::vector<Entry> entries_;
 };
 
+/// Proposes indexed tokens from match.end on, with claims by the match's length.
+size_t copy_match(std::span<const Token> indexed, PairIndex::Match match, std::span<Token> tokens,
+                  std::span<float> probabilities);
+
 /// Repetitions of the text itself.
 class TextDrafter final : public Drafter {
  public:
@@ -73,6 +81,10 @@ class Prediction {
     index_.follow(tokens_);
   }
   [[nodiscard]] std::span<const Token> tokens() const { return tokens_; }
+  /// Memory of a prediction of `count` tokens.
+  [[nodiscard]] static uint64_t bytes_of(uint64_t count) {
+    return sizeof(Prediction) + count * sizeof(Token) + PairIndex::bytes_of(count);
+  }
   /// Place of the end of `text` in it.
   [[nodiscard]] PairIndex::Match find(std::span<const Token> text) const {
     return index_.find(text, tokens_, false);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/saturating.h"
 #include "model/device_options.h"
+#include "model/draft_vocabulary.h"
 #include "model/file_kind.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
@@ -119,6 +120,7 @@ void Model::build() {
     return metadata().end_watch();
   }
   build_program_and_weights();
+  load_draft();
   options_.progress = {};  // free its captures before the model
 }
 
@@ -228,6 +230,23 @@ bool Model::wants_rows_on_demand() const {
   if (options_.rows_on_demand != Switch::Auto) return options_.rows_on_demand == Switch::On;
   // The last quarter of memory is for the cache.
   return file_->tensor_bytes() / 3 > options_.system->available_memory() / 4;
+}
+
+/// Loads the draft model, with the context of this one.
+void Model::load_draft() {
+  if (options_.draft_model.empty()) return;
+  ModelOptions options = options_;
+  options.draft_model.clear();
+  options.overrides.clear();
+  options.devices.clear();
+  options.device_memory.clear();
+  options.embeddings = Embeddings::Off;
+  options.predictions = false;
+  options.context = default_context();
+  if (options.progress) options.progress = [this](double) { return options_.progress(1); };
+  auto draft = load(options_.draft_model, std::move(options));
+  check_draft_model(*this, *draft);
+  draft_ = std::move(draft);
 }
 
 void Model::load_weights() {
@@ -382,6 +401,12 @@ MemoryNeeds Model::memory(uint64_t context) const {
     }
     needs.weights_bytes += one.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
     needs.scratch_bytes += one.executable->memory_bytes(TENON_MEMORY_SCRATCH);
+  }
+  if (draft_ != nullptr) {
+    const MemoryNeeds of_draft = draft_->memory(needs.context);
+    needs.weights_bytes += of_draft.weights_bytes;
+    needs.scratch_bytes += of_draft.scratch_bytes;
+    needs.draft_cache_bytes = of_draft.kv_bytes;
   }
   return needs;
 }

@@ -39,6 +39,9 @@ struct MemoryNeeds {
   /// Cache of a full session with its state checkpoints, in whole slabs: a budget of this size
   /// holds one session.
   uint64_t kv_bytes = 0;
+  /// Cache of the draft model for such a session, in an engine's draft_bytes; its weights and
+  /// scratch are counted above.
+  uint64_t draft_cache_bytes = 0;
   /// Cache bytes read for the next token, and written in states (seen_cache_bytes).
   uint64_t token_cache_bytes = 0;
 };
@@ -75,6 +78,8 @@ class Model {
   [[nodiscard]] std::string_view architecture() const;
   /// tokenizer.chat_template; may be empty.
   [[nodiscard]] std::string_view chat_template() const;
+  /// The model that guesses tokens for this one (option draft_model); null if there is none.
+  [[nodiscard]] const std::shared_ptr<const Model>& draft() const { return draft_; }
   /// Number of elements of all tensors.
   [[nodiscard]] uint64_t num_parameters() const;
 
@@ -135,6 +140,7 @@ class Model {
   [[nodiscard]] bool wants_rows(const ModelSpec& model) const;
   [[nodiscard]] bool wants_rows_on_demand() const;
   void make_fetcher();
+  void load_draft();
   [[nodiscard]] PlacedExecutable& loaded() const;
   [[noreturn]] void fail_without_program() const;
 
@@ -144,6 +150,7 @@ class Model {
   ModelSpec spec_;
   std::optional<uint32_t> row_pooling_;
   std::vector<ModelProgram> programs_;  // the trunk comes first
+  std::shared_ptr<const Model> draft_;  // may be null
   std::string backend_name_;
   std::string device_description_;
   Hash128 fingerprint_;

@@ -39,9 +39,6 @@ struct ModelOptions {
   std::vector<std::pair<std::string, std::string>> backend_options;
   std::optional<Executor> executor;  ///< runs steps on the host's threads; empty: own threads
   bool plans_only = false;           ///< compiles for the sizes only, to plan
-  /// Loads the prediction blocks (PredictionBlock), to which the trunk passes its hidden states.
-  /// Throws State for a file without them.
-  bool predictions = false;
   /// The trunk returns statistics of the inputs of its products (collect_importance).
   bool product_inputs = false;
   Log log;

@@ -292,10 +292,20 @@ double prefill_speed(const Model& model, const Plan& plan, const Hardware& hardw
   return 1 / (matrices + attention);
 }
 
+/// Memory of the draft model with a cache for all sessions; 0 without one.
+uint64_t draft_bytes(const Model& model, const Plan& plan, const Hardware& hardware) {
+  if (model.draft() == nullptr) return 0;
+  const Model& draft = *model.draft();
+  const Needs needs(draft, planning_options(draft, draft.options().cache_type, hardware), hardware);
+  return saturating_add(needs.kv_bytes(plan.context, plan.sessions),
+                        needs.weights_bytes() + needs.scratch_bytes(plan.sessions));
+}
+
 }  // namespace
 
-Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& hardware) {
+Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& machine) {
   Plan plan;
+  Hardware hardware = machine;
   plan.context = request.context == 0 ? model.default_context() : request.context;
   plan.sessions = std::max<uint64_t>(1, request.sessions);
   plan.threads = hardware.threads;
@@ -310,6 +320,8 @@ Plan make_plan(const Model& model, const PlanRequest& request, const Hardware& h
          ThreadTeam::kMaxThreads);
   }
   check_speeds(hardware);
+  hardware.process_bytes =
+      saturating_add(hardware.process_bytes, draft_bytes(model, plan, machine));
   const Needs needs(model, planning_options(model, model.options().cache_type, hardware), hardware);
   plan.total_bytes = needs.total_bytes(plan.context, plan.sessions);
   if (plan.total_bytes == kTooMuch) {

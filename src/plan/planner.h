@@ -38,7 +38,7 @@ struct Plan {
   uint64_t sessions = 0;
   uint32_t threads = 0;
   // Memory by kind, in bytes.
-  uint64_t process_bytes = 0;
+  uint64_t process_bytes = 0;  ///< what the process holds, and a draft model with its cache
   /// As the backend stores them, with the row cache for tables in the file.
   uint64_t weights_bytes = 0;
   uint64_t scratch_bytes = 0;  ///< activations, thread scratch, logits of a step

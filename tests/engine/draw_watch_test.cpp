@@ -46,7 +46,7 @@ Sampler hostile_sampler(const std::shared_ptr<const grammar::TokenSet>& tokens) 
   return sampler;
 }
 
-std::vector<Token> finish(Engine& engine, Generation& generation) {
+std::vector<Token> finish_watched(Engine& engine, Generation& generation) {
   std::vector<Token> out;
   for (;;) {
     EXPECT_TRUE(engine.wait(generation, UINT64_MAX));
@@ -88,9 +88,9 @@ TEST(LongDraws, EndWithLimitOneInAStepWhileOthersGoOn) {
   for (auto before = num_ended(); engine->step(); before = num_ended()) {
     EXPECT_LE(num_ended() - before, LongDraws::kInAStep);
   }
-  EXPECT_EQ(finish(*engine, *neighbour), expected);
+  EXPECT_EQ(finish_watched(*engine, *neighbour), expected);
   for (const auto& one : hostile) {
-    expect_error(Code::Limit, HasSubstr("grammar: "), [&] { finish(*engine, *one); });
+    expect_error(Code::Limit, HasSubstr("grammar: "), [&] { finish_watched(*engine, *one); });
   }
 }
 

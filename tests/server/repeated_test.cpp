@@ -133,5 +133,37 @@ TEST_F(Repeated, LargeEventsAreWhole) {
   EXPECT_EQ(next.status, 200) << next.body;
 }
 
+// ---- Guessed tokens -----------------------------------------------------------------------------
+
+/// The demo model guesses for itself: as a draft model it is always right.
+TEST(GuessedTokens, ChangeNoAnswerOfTheServer) {
+  const tenon::Model model(TENON_DEMO_MODEL,
+                           {.threads = 2, .extra = {{"draft_model", TENON_DEMO_MODEL}}});
+  tenon::Options forced;
+  forced.set("speculation", "forced");
+  const RunningServer server({}, true, {.model = model.get(), .engine_options = forced.get()});
+  const Value draws = {{"temperature", 0.9}, {"seed", 7}, {"max_tokens", 60}, {"ignore_eos", true}};
+  const auto answer = [&](const Value& changes) {
+    Value body = capital_chat(draws);
+    body.update(changes);
+    const Reply reply = server.post(kChat, body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return reply.json()["choices"][0]["message"]["content"].get<std::string>();
+  };
+  const std::string expected = answer({{"speculation", "off"}});
+  const auto accepted = [&] { return server.metric("vllm:spec_decode_num_accepted_tokens_total"); };
+  EXPECT_EQ(accepted(), 0);
+  EXPECT_EQ(answer({{"draft_max", 0}}), expected);
+  EXPECT_EQ(accepted(), 0);
+  EXPECT_EQ(answer(Value::object()), expected);
+  const double with_all = accepted();
+  EXPECT_GT(with_all, 30);
+  EXPECT_EQ(answer({{"draft_max", 1}}), expected);
+  EXPECT_GT(accepted(), with_all);
+  EXPECT_EQ(answer({{"speculation", "auto"}}), expected);
+  expect_refused(server.post(kChat, capital_chat({{"speculation", "perhaps"}})), "speculation");
+  expect_refused(server.post(kChat, capital_chat({{"draft_max", 17}})), "draft_max");
+}
+
 }  // namespace
 }  // namespace tenon_http::test

@@ -945,6 +945,12 @@ TENON_API tenon_status tenon_engine_open_session(tenon_engine* engine,
  * call. */
 typedef void (*tenon_notify_callback)(void* user);
 
+/* Whether tokens of an answer are guessed, which changes its speed alone. */
+#define TENON_SPECULATION_DEFAULT 0 /* as the session's option "speculate" */
+#define TENON_SPECULATION_AUTO 1
+#define TENON_SPECULATION_OFF 2
+#define TENON_SPECULATION_FORCED 3
+
 /* A request. Read only during tenon_session_submit. */
 typedef struct tenon_submission {
   uint32_t struct_size;
@@ -971,6 +977,8 @@ typedef struct tenon_submission {
    * changes the speed of the answer, nothing else. May be NULL. Since 0.1 */
   const tenon_token* prediction;
   uint64_t num_prediction;
+  int32_t speculation; /* TENON_SPECULATION_*: whether tokens are guessed. Since 0.1 */
+  uint32_t draft_max;  /* most tokens guessed at once; 0: as the model's option draft_max */
 } tenon_submission;
 
 /* Queues the generation of a continuation. Until it has ended, the session refuses other calls
@@ -1032,6 +1040,9 @@ TENON_API tenon_status tenon_request_cancel(tenon_request* request);
 #define TENON_DRAFTER_TEXT 2       /* repetitions in the text */
 #define TENON_DRAFTER_PREDICTION 3 /* the submission's prediction */
 #define TENON_DRAFTER_OTHER 4
+#define TENON_DRAFTER_MODEL 5 /* the draft model: the option "draft_model" */
+#define TENON_DRAFTER_ANSWERS 6 /* ended answers of sessions with an equal salt */
+#define TENON_DRAFTER_BLOCK 7   /* the file's prediction blocks: the option "prediction" */
 
 typedef struct tenon_request_stats {
   uint32_t struct_size;
@@ -1155,6 +1166,14 @@ typedef struct tenon_engine_stats {
   uint64_t store_read_bytes;    /* records read */
   uint64_t store_written_bytes; /* records written */
   uint64_t store_dropped;       /* blocks that the store did not take */
+  /* Work of the draft model, or of prediction blocks; 0 without. Since 0.1 */
+  uint64_t draft_model_guesses; /* guesses that it made */
+  uint64_t draft_model_right;   /* those that came true, computed beside a token or not */
+  uint64_t draft_model_tokens;  /* tokens that it computed: texts and guesses */
+  double draft_model_seconds;
+  uint64_t draft_kv_limit_bytes; /* its cache, beside that of the engine */
+  uint64_t draft_kv_held_bytes;
+  uint64_t answer_bytes; /* memory of ended answers, from which others are guessed */
 } tenon_engine_stats;
 
 TENON_API tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine_stats* stats);
@@ -1162,6 +1181,10 @@ TENON_API tenon_status tenon_engine_get_stats(tenon_engine* engine, tenon_engine
  * between tokens, of whole requests. See "Buffers" in 1. */
 TENON_API tenon_status tenon_engine_stats_text(tenon_engine* engine, char* text, size_t capacity,
                                                size_t* length);
+/* How tokens are guessed, a line for each drafter with its counts, or why it is not used. See
+ * "Buffers" in 1. Since 0.1 */
+TENON_API tenon_status tenon_engine_drafters_text(tenon_engine* engine, char* text, size_t capacity,
+                                                  size_t* length);
 
 /* ---- 12. Grammars ------------------------------------------------------------------------------
  *
@@ -1512,7 +1535,8 @@ typedef struct tenon_plan {
   uint32_t fits;       /* 1: total_bytes <= the hardware's memory_bytes */
   uint64_t context;    /* the argument; for 0 a session's default */
   uint64_t sessions;
-  uint64_t process_bytes; /* this to kv_bytes add up to total_bytes, plus a short peak of loading */
+  uint64_t process_bytes; /* this to kv_bytes add up to total_bytes, plus a short peak of loading;
+                           * a draft model and its cache are part of it */
   uint64_t weights_bytes; /* in the layout for computing */
   uint64_t scratch_bytes; /* activations, work memory of the threads, logits of a step */
   uint64_t kv_bytes;      /* all sessions, full contexts: least "cache_bytes" without eviction */

@@ -40,6 +40,8 @@ struct AnswerPlan {
   uint32_t num_top = 0;  ///< likeliest alternatives per token
   Tokens prediction{};   ///< the likely answer, as the client predicts it
   int32_t priority = 0;
+  int32_t speculation = TENON_SPECULATION_DEFAULT;  ///< whether tokens are guessed
+  uint32_t draft_max = 0;                           ///< most at once; 0: as the model says
   std::vector<std::string> notes{};  ///< notes for the client on skipped or dropped parts
 };
 

@@ -354,7 +354,9 @@ AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
                   .ignore_end = request.sampling.ignore_end,
                   .logprobs = request.logprobs,
                   .num_top = request.num_top,
-                  .priority = request.sampling.priority};
+                  .priority = request.sampling.priority,
+                  .speculation = request.sampling.speculation,
+                  .draft_max = request.sampling.draft_max};
   const uint64_t max_tokens =
       room_for_answer(model, prompt->size(), request.max_tokens, request.messages_field);
   if (!request.prediction.empty()) {

@@ -24,7 +24,9 @@ void Generation::submit(double timeout_seconds, const Share& share, tenon_notify
                                              .weight = share.weight,
                                              .notify = notify,
                                              .user = user,
-                                             .prediction = plan_.prediction}));
+                                             .prediction = plan_.prediction,
+                                             .speculation = plan_.speculation,
+                                             .draft_max = plan_.draft_max}));
 }
 
 void Generation::cancel() noexcept {

@@ -306,6 +306,8 @@ Start handle_completions(const HttpRequest& request, ServerState& state) {
                   .logprobs = top.has_value(),
                   .num_top = static_cast<uint32_t>(top.value_or(0)),
                   .priority = sampling.priority,
+                  .speculation = sampling.speculation,
+                  .draft_max = sampling.draft_max,
                   .notes = std::move(notes)};
   CompletionWriter::Form form{.model = &model,
                               .num_prompts = prompts.size(),

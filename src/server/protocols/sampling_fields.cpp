@@ -183,6 +183,16 @@ tenon::Grammar compile(const Fields& fields, std::string_view name, std::string_
   }
 }
 
+/// Whether tokens of the answer are guessed.
+int32_t read_speculation(const Fields& fields) {
+  const std::string* word = fields.text("speculation");
+  if (word == nullptr) return TENON_SPECULATION_DEFAULT;
+  if (*word == "auto") return TENON_SPECULATION_AUTO;
+  if (*word == "off") return TENON_SPECULATION_OFF;
+  if (*word == "forced") return TENON_SPECULATION_FORCED;
+  fields.refuse("speculation", "must be one of auto, off and forced");
+}
+
 }  // namespace
 
 bool Sampling::bans_tokens() const {
@@ -252,6 +262,10 @@ Sampling read_sampling(const Fields& fields, const tenon::Tokenizer& tokenizer) 
   }
   sampling.ignore_end = fields.boolean("ignore_eos").value_or(false);
   sampling.priority = static_cast<int32_t>(fields.integer("priority", -1000, 1000).value_or(0));
+  sampling.speculation = read_speculation(fields);
+  const std::optional<int64_t> draft_max = fields.integer("draft_max", 0, 16);
+  sampling.draft_max = static_cast<uint32_t>(draft_max.value_or(0));
+  if (draft_max && *draft_max == 0) sampling.speculation = TENON_SPECULATION_OFF;
   return sampling;
 }
 

@@ -24,6 +24,8 @@ struct Sampling {
   int64_t seed = 0;                         ///< given or random
   bool ignore_end = false;
   int32_t priority = 0;
+  int32_t speculation = TENON_SPECULATION_DEFAULT;
+  uint32_t draft_max = 0;  ///< 0: as the model says
 
   [[nodiscard]] bool bans_tokens() const;  ///< True if a bias bans a token.
 };
