@@ -21,6 +21,7 @@ constexpr std::array kFurtherNames = std::to_array<Pair>({
     {"banned_strings", ",--ban"},
     {"running", ",--np,--parallel"},
     {"slice", ",-b,--batch-size"},
+    {"merged_adapters", ",--lora,--lora-scaled"},
 });
 
 /// Words that other programs write with a single dash.
@@ -90,7 +91,6 @@ constexpr std::array kFlagHints = std::to_array<Pair>({
     {"--cpu-moe", "--experts-on cpu does that"},
     {"--md", kNotYet},
     {"--model-draft", kNotYet},
-    {"--lora", kNotYet},
     {"--mmproj", kNotYet},
     {"--image", kNotYet},
 });

@@ -9,6 +9,7 @@
 #include "base/saturating.h"
 #include "model/device_options.h"
 #include "model/file_kind.h"
+#include "model/model_adapters.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
 #include "model/open_model.h"
@@ -136,6 +137,7 @@ void Model::build_vocabulary() {
 }
 
 void Model::build_program_and_weights() {
+  file_ = with_merged_adapters(file_, options_);
   ModelSpec spec = read_model_spec(*file_);
   if (has_json_tokenizer(metadata())) {
     if (tokenizer_->size() > spec.vocab_rows) {
