@@ -35,6 +35,9 @@ struct ProgramOptions {
   bool hidden_result = false;
   /// Keeps tables in the file that only rows_of_tokens() and rows_of_ngrams() read.
   bool rows_on_demand = false;
+  /// Slots of the bank of adapters, with slot 0 (adapter_sites.h); 0 means none.
+  uint32_t adapter_slots = 0;
+  uint32_t adapter_rank = 0;
   /// Decodes weights in formats of memory (quant/formats.h) to f32, for devices without them.
   bool decodes_packed = false;
 };

@@ -7,6 +7,7 @@
 #include "arch/architectures.h"
 #include "base/error.h"
 #include "base/saturating.h"
+#include "model/adapter_bank.h"
 #include "model/device_options.h"
 #include "model/file_kind.h"
 #include "model/model_adapters.h"
@@ -161,6 +162,10 @@ void Model::build_program_and_weights() {
     ProgramOptions program = program_options(options_, spec, sizes);
     program.rows_on_demand = on_demand;
     program.token_rows = rows;
+    if (options_.adapter_slots > 0) {
+      program.adapter_slots = options_.adapter_slots + 1;
+      program.adapter_rank = options_.adapter_rank;
+    }
     if (rows && spec.sees_ahead()) {
       program.limits = whole_text_limits(spec, options_, program.limits.max_tokens);
     }
@@ -195,6 +200,9 @@ void Model::build_program_and_weights() {
     load_weights();
     note_devices();
     make_fetcher();
+    if (!trunk.adapters.sites.empty()) {
+      bank_ = std::make_unique<AdapterBank>(programs_.front(), turn_, options_.system);
+    }
   }
   for (ModelProgram& one : programs_) one.weights = {};
 }
@@ -250,6 +258,7 @@ void Model::load_weights() {
     }
     CheckingSink sink(*one.executable, one.program);
     tenon::load_weights(*file_, weights, sink, load);
+    clear_adapters(one);
     one.executable->seal();
     done += share;
   }

@@ -10,6 +10,7 @@
 #include "arch/adapter/merged_model.h"
 #include "engine/session.h"
 #include "file/open.h"
+#include "model/adapter_bank.h"
 #include "model/model.h"
 #include "model/open_model.h"
 #include "tests/base/expect_error.h"
@@ -322,6 +323,200 @@ TEST_F(Adapters, BadEntriesOfTheOptionAreRefused) {
   };
   expect_error(Code::Argument, HasSubstr("merged_adapters"), [&] { (void)load(":2"); });
   expect_error(Code::Io, HasSubstr("/no/such/adapter"), [&] { (void)load("/no/such/adapter"); });
+}
+
+// ---- A bank of adapters, one for each session ----------------------------------------------------
+
+class BankOfAdapters : public Adapters {
+ protected:
+  void SetUp() override {
+    Adapters::SetUp();
+    if (IsSkipped()) return;
+    ModelOptions options = exact_options();
+    options.adapter_slots = 3;
+    options.adapter_rank = 12;
+    model_ = Model::load(shared_folder("llama3"), std::move(options));
+    engine_ = Engine::create(model_);
+  }
+  [[nodiscard]] ScaledAdapter adapter(const std::string& name, float scale = 1.0f) const {
+    return {read_adapter(shared_adapter("llama3/" + name), model_->file(), System::real()), scale};
+  }
+  [[nodiscard]] std::unique_ptr<Session> session(const std::vector<ScaledAdapter>& adapters) const {
+    auto made = std::make_unique<Session>(engine_);
+    made->set_adapters(adapters);
+    return made;
+  }
+  /// Each with one of several sums.
+  [[nodiscard]] std::vector<std::vector<ScaledAdapter>> sums() const {
+    return {{},
+            {adapter("all_linear")},
+            {adapter("rslora_patterns", 0.5f)},
+            {adapter("all_linear"), adapter("rslora_patterns")},
+            {adapter("all_linear", 0.0f)}};
+  }
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<Engine> engine_;
+};
+
+TEST_F(BankOfAdapters, HasTheLogitsOfPeft) {
+  const std::vector<Token> prompt = prompt_of("llama3/all_linear");
+  for (const char* name : {"all_linear", "rslora_patterns"}) {
+    const std::string file = shared_adapter("llama3/" + std::string(name)) + "/expected_logits.st";
+    EXPECT_LE(adapted_error(file, "scale_1", evaluate_all(*session({adapter(name)}), prompt)),
+              2e-4);
+    EXPECT_LE(
+        adapted_error(file, "scale_0.5", evaluate_all(*session({adapter(name, 0.5f)}), prompt)),
+        2e-4);
+  }
+  const std::string sum = shared_adapter("llama3/sum_all_linear_0.5_rslora_patterns_1.5.st");
+  const auto source = ByteSource::from_path(sum, System::real());
+  const auto tensors = TensorFolder::open_files(std::span(&source, 1), sum, System::real());
+  EXPECT_LE(
+      adapted_error(
+          sum, tensors->tensors().front().name,
+          evaluate_all(*session({adapter("rslora_patterns", 1.5f), adapter("all_linear", 0.5f)}),
+                       prompt)),
+      2e-4);
+}
+
+TEST_F(BankOfAdapters, WithoutAnAdapterIsTheBaseBitForBit) {
+  const std::vector<Token> prompt = prompt_of("llama3/all_linear");
+  const std::vector<float> base = adapted_logits(shared_folder("llama3"), prompt, {});
+  EXPECT_TRUE(same_bits(evaluate_all(*session({}), prompt), base));
+  EXPECT_TRUE(same_bits(evaluate_all(*session({adapter("all_linear", 0.0f)}), prompt), base));
+}
+
+struct Answered {
+  std::vector<Token> tokens;
+  std::vector<float> logits;  ///< after the last token, whose cache was made in the steps
+  bool operator==(const Answered&) const = default;
+};
+
+std::vector<Answered> answers_of(Engine& engine,
+                                 const std::vector<std::unique_ptr<Session>>& sessions,
+                                 const std::vector<Token>& prompt) {
+  std::vector<std::shared_ptr<Generation>> going;
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    sessions[i]->append(std::span(prompt).first(prompt.size() - 3 * i));
+    going.push_back(sessions[i]->submit(greedy_sampler(), limits(12)));
+  }
+  std::vector<Answered> answers(sessions.size());
+  for (size_t i = 0; i < sessions.size(); ++i) {
+    for (bool ended = false; !ended;) {
+      engine.wait(*going[i], UINT64_MAX);
+      const Engine::Fetched fetched = engine.fetch(*going[i]);
+      if (fetched.has_token) answers[i].tokens.push_back(fetched.token);
+      ended = fetched.ended;
+      EXPECT_FALSE(fetched.failure);
+    }
+    answers[i].logits = last_logits(*sessions[i]);
+  }
+  return answers;
+}
+
+TEST_F(BankOfAdapters, GivesTheSameBitsAloneAndInCompany) {
+  const std::vector<Token> prompt = prompt_of("llama3/all_linear");
+  std::vector<std::unique_ptr<Session>> together;
+  for (const auto& sum : sums()) together.push_back(session(sum));
+  const std::vector<Answered> in_company = answers_of(*engine_, together, prompt);
+  for (size_t i = 0; i < together.size(); ++i) {
+    // Another engine, in which no cache is shared.
+    engine_ = Engine::create(model_);
+    std::vector<std::unique_ptr<Session>> alone;
+    alone.push_back(session(sums()[i]));
+    const std::vector<Token> own(prompt.begin(), prompt.end() - static_cast<int64_t>(3 * i));
+    const Answered answer = answers_of(*engine_, alone, own)[0];
+    EXPECT_EQ(answer.tokens, in_company[i].tokens) << i;
+    EXPECT_TRUE(same_bits(answer.logits, in_company[i].logits)) << i;
+  }
+  EXPECT_FALSE(same_bits(in_company[0].logits, in_company[1].logits));
+}
+
+TEST_F(BankOfAdapters, SharesPrefixesOnlyAmongEqualSums) {
+  const std::vector<Token> prompt = prompt_of("llama3/all_linear");
+  const auto computed = [&](const std::vector<ScaledAdapter>& sum) {
+    const auto own = session(sum);
+    own->append(prompt);
+    own->prefill();
+    return own->stats().prefill_tokens;
+  };
+  EXPECT_EQ(computed({}), prompt.size());
+  EXPECT_EQ(computed({adapter("all_linear")}), prompt.size());
+  EXPECT_EQ(computed({adapter("all_linear", 0.5f)}), prompt.size());
+  EXPECT_LT(computed({adapter("all_linear", 0.5f)}), prompt.size());
+  EXPECT_LT(computed({adapter("all_linear")}), prompt.size());
+  EXPECT_LT(computed({adapter("all_linear", 0.0f)}), prompt.size());
+}
+
+TEST_F(BankOfAdapters, GivesSlotsBackAndLoadsOthersWhileRequestsRun) {
+  const std::vector<Token> prompt = prompt_of("llama3/all_linear");
+  std::vector<std::unique_ptr<Session>> steady;
+  steady.push_back(session({adapter("all_linear")}));
+  const std::vector<Answered> expected = answers_of(*engine_, steady, prompt);
+  engine_ = Engine::create(model_);
+  steady.clear();
+  steady.push_back(session({adapter("all_linear")}));
+  steady[0]->append(prompt);
+  const auto going = steady[0]->submit(greedy_sampler(), limits(12));
+  std::vector<Token> tokens;
+  for (int i = 1; tokens.size() < 12; ++i) {
+    engine_->wait(*going, UINT64_MAX);
+    const Engine::Fetched fetched = engine_->fetch(*going);
+    if (fetched.has_token) tokens.push_back(fetched.token);
+    // More sums than slots, one after another.
+    const auto other = session({adapter("rslora_patterns", static_cast<float>(i))});
+    other->append(std::span(prompt).first(5));
+    other->prefill();
+    EXPECT_EQ(model_->adapter_bank()->num_used(), 2u);
+  }
+  EXPECT_EQ(tokens, expected[0].tokens);
+}
+
+TEST_F(BankOfAdapters, IsBusyWhenAllSlotsAreInUse) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const float scale : {1.0f, 2.0f, 3.0f}) {
+    sessions.push_back(session({adapter("all_linear", scale)}));
+  }
+  sessions.push_back(session({adapter("all_linear", 2.0f)}));
+  expect_error(Code::Busy, HasSubstr("3 adapter slots"),
+               [&] { (void)session({adapter("all_linear", 4.0f)}); });
+  sessions.erase(sessions.begin());
+  EXPECT_NO_THROW((void)session({adapter("all_linear", 4.0f)}));
+}
+
+TEST_F(BankOfAdapters, KeepsTheAdaptersOfForksAndSnapshots) {
+  const std::vector<Token> prompt = prompt_of("llama3/all_linear");
+  const auto one = session({adapter("all_linear")});
+  one->append(prompt);
+  const std::vector<float> expected = last_logits(*one);
+  EXPECT_TRUE(same_bits(last_logits(*one->fork()), expected));
+  std::string bytes;
+  one->save([&](std::span<const std::byte> piece) {
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  const auto saved = ByteSource::from_memory(std::as_bytes(std::span(bytes)), "saved");
+  const auto other = session({adapter("all_linear")});
+  other->restore(*saved);
+  EXPECT_TRUE(same_bits(last_logits(*other), expected));
+  expect_error(Code::Format, HasSubstr("other adapters"), [&] { session({})->restore(*saved); });
+}
+
+TEST_F(BankOfAdapters, RefusesWhatASessionCannotChange) {
+  for (const char* name : {"dora", "embed_and_head", "modules_to_save", "lora_bias", "alora"}) {
+    expect_error(Code::Unsupported, HasSubstr(""), [&] { (void)session({adapter(name)}); });
+  }
+  expect_error(Code::Limit, HasSubstr("adapter_rank 12"), [&] {
+    (void)session({adapter("all_linear"), adapter("all_linear", 2), adapter("rslora_patterns")});
+  });
+  const auto begun = session({});
+  begun->append(std::vector<Token>{1, 2});
+  expect_error(Code::State, HasSubstr("first token"),
+               [&] { begun->set_adapters(std::vector{adapter("all_linear")}); });
+  begun->rewind(0);
+  EXPECT_NO_THROW(begun->set_adapters(std::vector{adapter("all_linear")}));
+  Session plain(Engine::create(Model::load(shared_folder("llama3"), exact_options())));
+  expect_error(Code::State, HasSubstr("adapter_slots"),
+               [&] { plain.set_adapters(std::vector{adapter("all_linear")}); });
 }
 
 }  // namespace

@@ -53,6 +53,12 @@ struct Adapter {
   Hash128 fingerprint;  ///< of all values above
 };
 
+/// An adapter and the factor that the user gives.
+struct ScaledAdapter {
+  std::shared_ptr<const Adapter> adapter;
+  float scale = 1.0f;  ///< 0: the adapter changes nothing
+};
+
 /// Reads an adapter for a model: a GGUF file, or a folder with an adapter_config.json (or the path
 /// of that file or of adapter_model.safetensors). Throws Format for what is damaged, Unsupported for
 /// what is not computed or does not fit the model, naming the key or the tensor; Limit, Io,

@@ -90,6 +90,11 @@ void AdapterBuilder::add(const AdapterFactors& factors, std::span<const AdapterP
       fail(Code::Format, "{}: tensor {} has {} columns, but the adapter's {} has {}", model_.name(),
            quoted(place.name), columns_of(place), quoted(factors.label), a.columns);
     }
+    const std::string scale = place.name.substr(0, place.name.rfind('.')) + ".scale";
+    if (model_.find(scale) != nullptr) {
+      fail(Code::Unsupported, "{}: tensor {} has a scale of its own, and takes no adapter",
+           model_.name(), quoted(place.name));
+    }
     LowRankChange& change = adapter_.changes.emplace_back();
     change.tensor = place.name;
     change.first_row = place.first_row;

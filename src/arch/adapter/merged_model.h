@@ -8,11 +8,6 @@
 
 namespace tenon {
 
-struct ScaledAdapter {
-  std::shared_ptr<const Adapter> adapter;
-  float scale = 1.0f;  ///< 0: the adapter changes nothing
-};
-
 /// The file with the changed tensors in f32, computed when they are read: the base model's values
 /// plus those of the adapters, in their order. The others stay where they are. Keeps the base and
 /// the adapters. Throws Unsupported for adapters of an invocation (aLoRA), for two that replace or
