@@ -18,6 +18,14 @@ void load_factors(const ModelProgram& program, const AdapterSite& site, uint32_t
 
 }  // namespace
 
+uint64_t adapter_bytes(const AdapterSites& sites) {
+  uint64_t values = 0;
+  for (const AdapterSite& site : sites.sites) {
+    values += site.source.num_columns() + site.source.num_rows();
+  }
+  return values * sites.rank * sites.num_slots * sizeof(float);
+}
+
 void clear_adapters(const ModelProgram& program) {
   for (const AdapterSite& site : program.adapters.sites) {
     const uint64_t rank = program.adapters.rank;

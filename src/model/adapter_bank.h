@@ -58,6 +58,9 @@ class AdapterBank {
   uint64_t takes_ = 0;
 };
 
+/// Memory of a bank, in f32.
+uint64_t adapter_bytes(const AdapterSites& sites);
+
 /// Loads zeros into all slots of a program's bank, before it is sealed.
 void clear_adapters(const ModelProgram& program);
 

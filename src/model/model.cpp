@@ -87,6 +87,10 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.hidden_result = options.predictions;
   program.row_result = options.embeddings == Embeddings::Also;
   program.rows_on_demand = options.rows_on_demand == Switch::On;
+  if (options.adapter_slots > 0) {
+    program.adapter_slots = options.adapter_slots + 1;
+    program.adapter_rank = options.adapter_rank;
+  }
   return program;
 }
 
@@ -162,10 +166,6 @@ void Model::build_program_and_weights() {
     ProgramOptions program = program_options(options_, spec, sizes);
     program.rows_on_demand = on_demand;
     program.token_rows = rows;
-    if (options_.adapter_slots > 0) {
-      program.adapter_slots = options_.adapter_slots + 1;
-      program.adapter_rank = options_.adapter_rank;
-    }
     if (rows && spec.sees_ahead()) {
       program.limits = whole_text_limits(spec, options_, program.limits.max_tokens);
     }
@@ -380,7 +380,10 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
-  if (!can_run()) needs.weights_bytes = file_->tensor_bytes() - table_bytes(trunk.tables);
+  if (!can_run()) {
+    needs.weights_bytes = file_->tensor_bytes() - table_bytes(trunk.tables);
+    needs.weights_bytes += adapter_bytes(trunk.adapters);
+  }
   needs.weights_bytes += row_cache_bytes(trunk.tables, options_.row_cache_bytes);
   needs.scratch_bytes = fetched_row_bytes(trunk.tables, program().view().max_tokens);
   for (const ModelProgram& one : programs_) {

@@ -51,6 +51,7 @@ std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec
   }
   ProgramOptions program = program_options(options, spec, sizes);
   program.rows_on_demand = false;
+  program.adapter_slots = 0;
   std::vector<ModelProgram> programs;
   if (!spec.encoder_layers.empty()) {
     programs.push_back(encoder_beside(file, spec, options, program));
