@@ -687,6 +687,8 @@ typedef struct tenon_moe_linear_params {
   uint32_t experts; /* e */
   uint32_t sum;     /* 0 or 1 */
   uint32_t weigh;   /* TENON_MOE_WEIGHT_* */
+  /* 1: all of the first matrix is zero, and a backend may write zeros for rows that chose it. */
+  uint32_t first_is_zero;
 } tenon_moe_linear_params;
 
 #define TENON_MAX_INPUTS 8u

@@ -184,8 +184,11 @@ Slot AdapterSiteBuilder::after_linear(Slot x, Slot weight, Slot y) {
                                  sites_.rank);
   const auto same = [weight](const AdapterSite& site) { return site.weight == weight; };
   if (std::ranges::none_of(sites_.sites, same)) sites_.sites.push_back({weight, *source, a, b});
-  const Slot low = op::moe_linear(builder_, x, *route, a, sites_.num_slots);
-  return op::add(builder_, y, op::moe_linear(builder_, low, *route, b, sites_.num_slots));
+  MoeLinearOptions bank;
+  bank.experts = sites_.num_slots;
+  bank.first_is_zero = true;
+  const Slot low = op::moe_linear(builder_, x, *route, a, bank);
+  return op::add(builder_, y, op::moe_linear(builder_, low, *route, b, bank));
 }
 
 std::vector<SiteFactors> factors_of_sites(const AdapterSites& sites,
