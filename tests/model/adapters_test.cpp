@@ -172,7 +172,8 @@ TEST_F(Adapters, FitGgufFilesOfModelsAsTheConverterSays) {
                        std::vector<uint64_t>(base_->sources().size(), 0));
   const auto read = [](const std::string& path, const ModelFile& model) {
     std::map<std::string, std::vector<float>> rows;
-    for (const LowRankChange& one : read_adapter(path, model, System::real())->changes) {
+    const auto adapter = read_adapter(path, model, System::real());
+    for (const LowRankChange& one : adapter->changes) {
       rows.emplace(one.tensor, one.b);
     }
     return rows;
@@ -434,18 +435,25 @@ TEST_F(BankOfAdapters, GivesTheSameBitsAloneAndInCompany) {
 
 TEST_F(BankOfAdapters, SharesPrefixesOnlyAmongEqualSums) {
   const std::vector<Token> prompt = prompt_of("llama3/all_linear");
-  const auto computed = [&](const std::vector<ScaledAdapter>& sum) {
+  EngineOptions options = unbounded_engine();
+  options.prefix_cache = true;
+  engine_ = Engine::create(model_, options);
+  const auto reused = [&](const std::vector<ScaledAdapter>& sum) {
     const auto own = session(sum);
     own->append(prompt);
-    own->prefill();
-    return own->stats().prefill_tokens;
+    const auto going = own->submit(greedy_sampler(), limits(1));
+    for (bool ended = false; !ended;) {
+      engine_->wait(*going, UINT64_MAX);
+      ended = engine_->fetch(*going).ended;
+    }
+    return engine_->report(*going).reused_tokens;
   };
-  EXPECT_EQ(computed({}), prompt.size());
-  EXPECT_EQ(computed({adapter("all_linear")}), prompt.size());
-  EXPECT_EQ(computed({adapter("all_linear", 0.5f)}), prompt.size());
-  EXPECT_LT(computed({adapter("all_linear", 0.5f)}), prompt.size());
-  EXPECT_LT(computed({adapter("all_linear")}), prompt.size());
-  EXPECT_LT(computed({adapter("all_linear", 0.0f)}), prompt.size());
+  EXPECT_EQ(reused({}), 0u);
+  EXPECT_EQ(reused({adapter("all_linear")}), 0u);
+  EXPECT_EQ(reused({adapter("all_linear", 0.5f)}), 0u);
+  EXPECT_EQ(reused({adapter("all_linear", 0.5f)}), 64u);
+  EXPECT_EQ(reused({adapter("all_linear")}), 64u);
+  EXPECT_EQ(reused({adapter("all_linear", 0.0f)}), 64u);
 }
 
 TEST_F(BankOfAdapters, GivesSlotsBackAndLoadsOthersWhileRequestsRun) {

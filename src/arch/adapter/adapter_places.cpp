@@ -18,13 +18,12 @@ uint64_t rows_of_tensor(const TensorInfo& tensor) {
   return tensor.rank == 1 ? tensor.num_values() : tensor.num_values() / tensor.row_values();
 }
 
-/// The number at the beginning of a text, which is shortened; nothing without one.
-std::optional<uint64_t> take_number(std::string_view& text) {
-  uint64_t number = 0;
+/// Takes the number at the beginning of a text; false without one.
+bool take_number(std::string_view& text, uint64_t& number) {
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (end.ec != std::errc()) return std::nullopt;
+  if (end.ec != std::errc()) return false;
   text.remove_prefix(static_cast<size_t>(end.ptr - text.data()));
-  return number;
+  return true;
 }
 
 bool take_word(std::string_view& text, std::string_view word) {
@@ -64,36 +63,38 @@ AdapterPlaces::Range AdapterPlaces::locate(std::string_view name) const {
   // blk.N.ffn_gate.E.weight
   std::string_view rest = name;
   if (!take_word(rest, "blk.")) return {};
-  const auto layer = take_number(rest);
-  if (!layer || !take_word(rest, ".ffn_")) return {};
+  uint64_t layer = 0;
+  uint64_t expert = 0;
+  if (!take_number(rest, layer) || !take_word(rest, ".ffn_")) return {};
   const size_t dot = rest.find('.');
   if (dot == rest.npos) return {};
   const std::string_view kind = rest.substr(0, dot);
   rest.remove_prefix(dot + 1);
-  const auto expert = take_number(rest);
-  if (!expert || rest != ".weight" || *expert >= num_experts_) return {};
+  if (!take_number(rest, expert) || rest != ".weight" || expert >= num_experts_) return {};
   const auto part_of = [&](const std::string& stack, uint64_t parts, uint64_t part) -> Range {
     const TensorInfo* tensor = model_.find(stack);
     if (tensor == nullptr || tensor->rank < 3) return {};
     const uint64_t rows = rows_of_tensor(*tensor);
     if (rows % (num_experts_ * parts) != 0) return {};
     const uint64_t each = rows / num_experts_ / parts;
-    return {tensor, (*expert * parts + part) * each, each};
+    return {tensor, (expert * parts + part) * each, each};
   };
-  const Range own = part_of(fmt::format("blk.{}.ffn_{}_exps.weight", *layer, kind), 1, 0);
+  const Range own = part_of(fmt::format("blk.{}.ffn_{}_exps.weight", layer, kind), 1, 0);
   if (own.tensor != nullptr || (kind != "gate" && kind != "up")) return own;
-  return part_of(fmt::format("blk.{}.ffn_gate_up_exps.weight", *layer), 2, kind == "up" ? 1 : 0);
+  return part_of(fmt::format("blk.{}.ffn_gate_up_exps.weight", layer), 2, kind == "up" ? 1 : 0);
 }
 
 /// Heads whose rows GGUF files of the architecture reorder; 0 for other tensors.
 uint64_t AdapterPlaces::heads_of(std::string_view tensor) const {
   if (!take_word(tensor, "blk.")) return 0;
-  const auto layer = take_number(tensor);
-  if (!layer || *layer >= heads_.size() || !take_word(tensor, ".attn_")) return 0;
+  uint64_t layer = 0;
+  if (!take_number(tensor, layer) || layer >= heads_.size() || !take_word(tensor, ".attn_")) {
+    return 0;
+  }
   const bool is_query = tensor == "q.weight" || tensor == "q.bias";
   const bool is_key = tensor == "k.weight" || tensor == "k.bias";
   if (!is_query && !is_key) return 0;
-  return is_query ? heads_[*layer].first : heads_[*layer].second;
+  return is_query ? heads_[layer].first : heads_[layer].second;
 }
 
 /// Rows of a head: folders have the first numbers of all pairs, then the second ones; GGUF files
@@ -186,21 +187,21 @@ std::vector<AdapterPlace> AdapterPlaces::of_expert(std::string_view module,
     if (!names || names->empty()) continue;
     // Files may have a matrix of its own for each expert, and for gate and up.
     std::string_view rest = names->front().name;
-    const auto layer = take_word(rest, "blk.") ? take_number(rest) : std::nullopt;
-    if (!layer) continue;
+    uint64_t layer = 0;
+    if (!take_word(rest, "blk.") || !take_number(rest, layer)) continue;
     if (rest == ".ffn_gate_up_exps.weight") {
       NamedTensor gate;
-      gate.name = fmt::format("blk.{}.ffn_gate.{}.weight", *layer, expert);
+      gate.name = fmt::format("blk.{}.ffn_gate.{}.weight", layer, expert);
       gate.parts = 2;
       NamedTensor up = gate;
-      up.name = fmt::format("blk.{}.ffn_up.{}.weight", *layer, expert);
+      up.name = fmt::format("blk.{}.ffn_up.{}.weight", layer, expert);
       up.part = 1;
       *names = {gate, up};
     } else {
       for (NamedTensor& one : *names) {
         for (const char* kind : {"gate", "up", "down"}) {
-          if (one.name != fmt::format("blk.{}.ffn_{}_exps.weight", *layer, kind)) continue;
-          one.name = fmt::format("blk.{}.ffn_{}.{}.weight", *layer, kind, expert);
+          if (one.name != fmt::format("blk.{}.ffn_{}_exps.weight", layer, kind)) continue;
+          one.name = fmt::format("blk.{}.ffn_{}.{}.weight", layer, kind, expert);
           break;
         }
       }
