@@ -31,6 +31,7 @@ enum class Magic : uint32_t {
   ChatReply = 0x70726374u,
   Embedder = 0x64626d65u,
   Placement = 0x63616c70u,
+  Adapter = 0x70646174u,
 };
 
 /// Beginning of every handle. Counts the running calls: destruction waits for the last of them, and

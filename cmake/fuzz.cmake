@@ -14,6 +14,8 @@ target_compile_options(tenon_flags INTERFACE
 # Rooms that a target needs in addition to those that read files and texts.
 set(TENON_FUZZ_ROOMS_library program backend backends/reference backends/cpu)
 set(TENON_FUZZ_ROOMS_safetensors weights/foreign)
+set(TENON_FUZZ_ROOMS_adapter program backend weights weights/foreign arch backends/reference
+    backends/cpu)
 set(TENON_FUZZ_ROOMS_folder program backend weights weights/foreign arch backends/reference
     backends/cpu)
 set(TENON_FUZZ_ROOMS_snapshot program backend weights weights/foreign arch kv sampler quantize

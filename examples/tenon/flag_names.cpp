@@ -23,6 +23,7 @@ constexpr std::array kFurtherNames = std::to_array<Pair>({
     {"slice", ",-b,--batch-size"},
     {"draft_model", ",--model-draft,--md"},
     {"draft_max", ",--draft,--draft-n"},
+    {"merged_adapters", ",--lora,--lora-scaled"},
 });
 
 /// Words that other programs write with a single dash.
@@ -90,7 +91,6 @@ constexpr std::array kFlagHints = std::to_array<Pair>({
     {"--override-tensor", "--experts-on cpu is the nearest"},
     {"--cmoe", "--experts-on cpu does that"},
     {"--cpu-moe", "--experts-on cpu does that"},
-    {"--lora", kNotYet},
     {"--mmproj", kNotYet},
     {"--image", kNotYet},
 });

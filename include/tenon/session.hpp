@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tenon/adapter.hpp>
 #include <tenon/error.hpp>
 #include <tenon/model.hpp>
 #include <tenon/options.hpp>
@@ -119,6 +120,21 @@ class Session {
 
   /// Takes a handle of the C interface over.
   [[nodiscard]] static Session adopt(tenon_session* raw) noexcept { return Session(raw); }
+
+  /// The sum of these adapters changes the model for this session: before its first token.
+  void set_adapters(std::span<const ScaledAdapter> adapters) {
+    std::vector<const tenon_adapter*> handles;
+    std::vector<float> scales;
+    for (const ScaledAdapter& one : adapters) {
+      handles.push_back(one.adapter->get());
+      scales.push_back(one.scale);
+    }
+    check(tenon_session_set_adapters(get(), handles.data(), scales.data(), handles.size()));
+  }
+  void set_adapter(const Adapter& adapter, float scale = 1.0f) {
+    const ScaledAdapter one{&adapter, scale};
+    set_adapters({&one, 1});
+  }
 
   void append(std::string_view text, EncodeOptions options = {}) {
     check(tenon_session_append_text(get(), text.data(), text.size(), flags_of(options)));

@@ -9,6 +9,7 @@
 // thread rules are those of tenon.h, section 1.
 #pragma once
 
+#include <tenon/adapter.hpp>
 #include <tenon/backends.hpp>
 #include <tenon/chat.hpp>
 #include <tenon/embedder.hpp>

@@ -156,6 +156,11 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   if (options.decodes_packed) tensors.decode_packed();
   BuildContext context(model, options, tensors, builder);
   if (options.product_inputs) builder.watch_products();
+  AdapterSiteBuilder adapters(builder, tensors, options.adapter_slots, options.adapter_rank);
+  if (options.adapter_slots > 0) {
+    builder.after_linear(
+        [&adapters](Slot x, Slot weight, Slot y) { return adapters.after_linear(x, weight, y); });
+  }
   Slot out = kNoSlot;
   try {
     out = build(context);
@@ -169,7 +174,8 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   const Slot rows = context.token_rows;
   if (options.token_rows && rows != kNoSlot && rows != out) builder.result(rows);
   Program program = std::move(builder).finish(model.pooling ? kNoSlot : out, options.limits);
-  return {model, std::move(program), std::move(weights), std::move(context.demand_tables)};
+  return {model, std::move(program), std::move(weights), std::move(context.demand_tables),
+          adapters.take()};
 }
 
 }  // namespace

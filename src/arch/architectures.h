@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "arch/adapter/adapter_sites.h"
 #include "arch/architecture.h"
 #include "arch/build_context.h"
 #include "arch/model_spec.h"
@@ -45,6 +46,7 @@ struct BuiltProgram {
   std::vector<BoundWeight> weights;  ///< point into the file's tensors
   /// Point into the file's tensors; with ProgramOptions::rows_on_demand.
   std::vector<DemandTable> tables;
+  AdapterSites adapters{};  ///< with ProgramOptions::adapter_slots
 };
 
 /// Builds a model's program. Reads no weights except rope divisors. Throws as read_model_spec and

@@ -37,6 +37,9 @@ struct ProgramOptions {
   bool rows_on_demand = false;
   /// Also returns statistics of the inputs of products (ProgramBuilder::watch_products).
   bool product_inputs = false;
+  /// Slots of the bank of adapters, with slot 0 (adapter_sites.h); 0 means none.
+  uint32_t adapter_slots = 0;
+  uint32_t adapter_rank = 0;
   /// Decodes weights in formats of memory (quant/formats.h) to f32, for devices without them.
   bool decodes_packed = false;
 };

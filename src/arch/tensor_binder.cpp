@@ -159,6 +159,11 @@ Slot TensorBinder::bind(std::string_view name, const RowSource& source) {
   return slot;
 }
 
+const RowSource* TensorBinder::source_of(Slot slot) const {
+  const auto found = std::ranges::find(bound_, slot, &BoundWeight::slot);
+  return found == bound_.end() ? nullptr : &found->source;
+}
+
 Slot TensorBinder::weight(std::string_view name, std::vector<uint64_t> shape, TensorRole role) {
   return bind(name, tensor(name, std::move(shape), role));
 }

@@ -87,6 +87,9 @@ class TensorBinder {
   /// support the variant.
   void refuse_tensor(std::string_view name, std::string_view why) const;
 
+  /// Source of a bound slot; null for another slot. Valid until the next bind().
+  [[nodiscard]] const RowSource* source_of(Slot slot) const;
+
   /// All requests, in order.
   [[nodiscard]] const std::vector<WantedTensor>& wanted() const { return wanted_; }
 

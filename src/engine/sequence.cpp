@@ -54,6 +54,7 @@ Sequence Sequence::fork() const {
   for (const auto& table : tables_) copy.tables_.push_back(table->fork());
   copy.find_cross_table();
   copy.source_ = source_;
+  copy.adapter_ = adapter_;
   if (!ahead_.empty()) copy.roll_back();
   return copy;
 }
@@ -135,6 +136,7 @@ void Sequence::swap(Sequence& other) noexcept {
   tables_.swap(other.tables_);
   std::swap(cross_, other.cross_);
   source_.swap(other.source_);
+  adapter_.swap(other.adapter_);
 }
 
 uint32_t Sequence::slice_limit(uint32_t count) const {
@@ -171,7 +173,8 @@ StepSlice Sequence::next_slice(uint32_t num_tokens, uint32_t num_outputs,
           .guesses = guesses,
           .num_outputs = num_outputs,
           .source_size = static_cast<uint32_t>(source().size()),
-          .tables = tables};
+          .tables = tables,
+          .adapter = adapter_ != nullptr ? adapter_->slot : 0};
 }
 
 uint32_t Sequence::guess_limit(uint32_t count) const {

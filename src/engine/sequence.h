@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "kv/cache_table.h"
 #include "kv/cross_table.h"
 #include "kv/prefix_index.h"
+#include "model/adapter_bank.h"
 #include "model/program_runner.h"
 #include "text/tokenizer/vocabulary.h"
 
@@ -31,6 +33,16 @@ class Sequence {
 
   /// Makes a sequence with the same tokens, sharing the blocks.
   [[nodiscard]] Sequence fork() const;
+
+  /// Sets the adapters of all tokens, and the root of its texts with them. Requires that there are
+  /// no tokens.
+  void set_adapter(std::shared_ptr<const AdapterLease> adapter, const Hash128& root) noexcept {
+    adapter_ = std::move(adapter);
+    root_ = root;
+    keys_.clear();
+  }
+  /// Slot of its adapters in the model's bank; null for none.
+  [[nodiscard]] const std::shared_ptr<const AdapterLease>& adapter() const { return adapter_; }
 
   /// Replaces the text that an encoder reads. Throws std::bad_alloc; nothing changes then.
   void set_source(std::span<const Token> tokens);
@@ -158,6 +170,7 @@ class Sequence {
   std::vector<std::unique_ptr<CacheTable>> tables_;  // [groups]
   CrossTable* cross_ = nullptr;                      // points into tables_; may be null
   std::shared_ptr<const std::vector<Token>> source_;
+  std::shared_ptr<const AdapterLease> adapter_;
 };
 
 }  // namespace tenon

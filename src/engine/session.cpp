@@ -466,10 +466,46 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
   return generation;
 }
 
+void Session::set_adapters(std::span<const ScaledAdapter> adapters) {
+  const Use use(*this);
+  AdapterBank* bank = model().adapter_bank();
+  if (bank == nullptr) {
+    fail(Code::State, "session: the model was opened without adapter_slots");
+  }
+  if (sequence_.size() > 0) {
+    fail(Code::State, "session: adapters are set before the first token; there are {}",
+         sequence_.size());
+  }
+  std::shared_ptr<const AdapterLease> lease = bank->take(adapters);
+  const Hash128 root = root_with(lease.get());
+  engine_->with_sequence(*control_, [&] {
+    sequence_.forget_cached(0);
+    sequence_.set_adapter(std::move(lease), root);
+  });
+  forget_ahead();
+  logits_position_ = kNoLogits;
+}
+
+/// Snapshots are of a model with its adapters.
+Hash128 Session::adapted_model(const Hash128& model) const {
+  if (sequence_.adapter() == nullptr) return model;
+  const Hash128 both[] = {model, sequence_.adapter()->key};
+  return hash_bytes(std::as_bytes(std::span(both)));
+}
+
+/// Texts under other adapters are others.
+Hash128 Session::root_with(const AdapterLease* adapter) const {
+  std::string salt = options_.salt;
+  if (adapter != nullptr) salt += '\0' + adapter->key.hex();
+  return engine_->root_of(salt);
+}
+
 std::unique_ptr<Session> Session::empty_like() const {
   SessionOptions same = options_;
   same.context = sequence_.context();
-  return std::make_unique<Session>(engine_, same);
+  auto copy = std::make_unique<Session>(engine_, same);
+  copy->sequence_.set_adapter(sequence_.adapter(), sequence_.root());
+  return copy;
 }
 
 std::unique_ptr<Session> Session::fork() {

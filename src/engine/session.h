@@ -51,6 +51,11 @@ class Session {
   /// outside the vocabulary, Limit for more tokens than the encoder reads; nothing changes then.
   void set_source(std::span<const Token> tokens);
 
+  /// Sets the adapters whose sum changes the model for this session, and for its forks. Throws State
+  /// with tokens in the text, and without the model's option adapter_slots; otherwise as
+  /// AdapterBank::take. Nothing changes then.
+  void set_adapters(std::span<const ScaledAdapter> adapters);
+
   /// Queues tokens. Throws Argument for a token outside the vocabulary, Limit "tokens N > context
   /// M"; nothing is queued then.
   void append(std::span<const Token> tokens);
@@ -147,6 +152,8 @@ class Session {
   static constexpr uint64_t kNoLogits = UINT64_MAX;
 
   [[nodiscard]] std::unique_ptr<Session> empty_like() const;
+  [[nodiscard]] Hash128 root_with(const AdapterLease* adapter) const;
+  [[nodiscard]] Hash128 adapted_model(const Hash128& model) const;
   SnapshotHeader snapshot_header();
   void draw();
   void cut(uint64_t size);

@@ -277,7 +277,7 @@ SnapshotIdentity snapshot_identity(const Model& model) {
 SnapshotHeader Session::snapshot_header() {
   const SnapshotIdentity& identity = engine_->snapshot_identity();
   SnapshotHeader header;
-  header.model = identity.model;
+  header.model = adapted_model(identity.model);
   header.cache = identity.cache;
   header.num_source_tokens = sequence_.source().size();
   header.num_tokens = sequence_.size();
@@ -332,9 +332,9 @@ void Session::restore(const ByteSource& source, bool text_only_if_cache_differs)
   const std::string& name = source.name();
   SummingReader reader(source);
   const SnapshotHeader header = read_header(reader, name);
-  if (header.model != identity.model) {
-    fail(Code::Format, "{}: a snapshot of another model: {}, this one is {}", name,
-         header.model.hex(), identity.model.hex());
+  if (const Hash128 own = adapted_model(identity.model); header.model != own) {
+    fail(Code::Format, "{}: a snapshot of another model or other adapters: {}, this one is {}",
+         name, header.model.hex(), own.hex());
   }
   const bool same_cache =
       header.cache == identity.cache && header.block_tokens == engine_->block_tokens();

@@ -20,11 +20,27 @@ std::string TensorInfo::text() const {
 ModelFile::ModelFile(Metadata metadata, std::vector<TensorInfo> tensors,
                      std::vector<std::shared_ptr<const ByteSource>> sources,
                      std::vector<uint64_t> header_bytes)
-    : metadata_(std::move(metadata)),
+    : metadata_(std::make_shared<const Metadata>(std::move(metadata))),
       tensors_(std::move(tensors)),
       by_name_(tensors_.size()),
       sources_(std::move(sources)),
       header_bytes_(std::move(header_bytes)) {
+  index_tensors();
+}
+
+ModelFile::ModelFile(const ModelFile& base, std::vector<TensorInfo> tensors,
+                     std::vector<std::shared_ptr<const ByteSource>> sources,
+                     std::vector<uint64_t> header_bytes, const Hash128& change)
+    : metadata_(base.metadata_),
+      change_(change),
+      tensors_(std::move(tensors)),
+      by_name_(tensors_.size()),
+      sources_(std::move(sources)),
+      header_bytes_(std::move(header_bytes)) {
+  index_tensors();
+}
+
+void ModelFile::index_tensors() {
   std::iota(by_name_.begin(), by_name_.end(), 0u);
   std::ranges::sort(by_name_, [&](uint32_t a, uint32_t b) {
     const int order = tensors_[a].name.compare(tensors_[b].name);
@@ -58,6 +74,7 @@ void ModelFile::read(const TensorInfo& tensor, uint64_t offset, std::span<std::b
 
 Hash128 ModelFile::fingerprint() const {
   Hasher hasher;
+  if (change_ != Hash128{}) hasher.add(std::as_bytes(std::span(&change_, 1)));
   std::vector<std::byte> piece(uint64_t{64} << 10);
   for (size_t i = 0; i < sources_.size(); ++i) {
     const uint64_t sizes[] = {sources_[i]->size(), header_bytes_[i]};

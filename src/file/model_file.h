@@ -47,9 +47,15 @@ class ModelFile {
             std::vector<std::shared_ptr<const ByteSource>> sources,
             std::vector<uint64_t> header_bytes);
 
+  /// A file with the metadata of `base` and other tensors.
+  ///   change  tells the tensors' values from those of `base`
+  ModelFile(const ModelFile& base, std::vector<TensorInfo> tensors,
+            std::vector<std::shared_ptr<const ByteSource>> sources,
+            std::vector<uint64_t> header_bytes, const Hash128& change);
+
   /// Name for messages: that of the metadata.
-  [[nodiscard]] const std::string& name() const { return metadata_.file_name(); }
-  [[nodiscard]] const Metadata& metadata() const { return metadata_; }
+  [[nodiscard]] const std::string& name() const { return metadata_->file_name(); }
+  [[nodiscard]] const Metadata& metadata() const { return *metadata_; }
   /// All tensors, in the order of the file.
   [[nodiscard]] std::span<const TensorInfo> tensors() const { return tensors_; }
   /// The tensor of this name; null if missing.
@@ -64,12 +70,19 @@ class ModelFile {
   /// tensor, Io if reading fails or the file has changed since opening.
   void read(const TensorInfo& tensor, uint64_t offset, std::span<std::byte> out) const;
 
+  /// Hash of what was changed while the file was opened (adapters); zero for nothing.
+  [[nodiscard]] const Hash128& change() const { return change_; }
+  [[nodiscard]] std::span<const uint64_t> header_bytes() const { return header_bytes_; }
+
   /// Hash of everything before the weights (metadata and directory) and of the sources' sizes;
   /// tells models apart. Reads the headers again.
   [[nodiscard]] Hash128 fingerprint() const;
 
  private:
-  Metadata metadata_;
+  void index_tensors();
+
+  std::shared_ptr<const Metadata> metadata_;
+  Hash128 change_;
   std::vector<TensorInfo> tensors_;
   std::vector<uint32_t> by_name_;  // indices into tensors_, sorted by name
   std::vector<std::shared_ptr<const ByteSource>> sources_;

@@ -18,8 +18,8 @@ struct OtherKind {
 
 constexpr OtherKind kOtherKinds[] = {
     {"adapter", "", "adapter.type",
-     "is an adapter, which changes the weights of a model and has none of its own; this build "
-     "applies none: merge it into its base model, convert the result to GGUF and open that"},
+     "is an adapter, which changes the weights of a model and has none of its own; open the "
+     "model that it was trained for, with the adapter in the option merged_adapters"},
     {"imatrix", "", "imatrix.chunk_count",
      "is an importance matrix, by which a model's weights are quantized; open the model itself"},
     {"mmproj", "clip", "",

@@ -7,9 +7,11 @@
 #include "arch/architectures.h"
 #include "base/error.h"
 #include "base/saturating.h"
+#include "model/adapter_bank.h"
 #include "model/device_options.h"
 #include "model/draft_vocabulary.h"
 #include "model/file_kind.h"
+#include "model/model_adapters.h"
 #include "model/model_executable.h"
 #include "model/model_fingerprint.h"
 #include "model/open_model.h"
@@ -87,6 +89,10 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.product_inputs = options.product_inputs;
   program.row_result = options.embeddings == Embeddings::Also;
   program.rows_on_demand = options.rows_on_demand == Switch::On;
+  if (options.adapter_slots > 0) {
+    program.adapter_slots = options.adapter_slots + 1;
+    program.adapter_rank = options.adapter_rank;
+  }
   return program;
 }
 
@@ -139,6 +145,7 @@ void Model::build_vocabulary() {
 }
 
 void Model::build_program_and_weights() {
+  file_ = with_merged_adapters(file_, options_);
   ModelSpec spec = read_model_spec(*file_);
   if (has_json_tokenizer(metadata())) {
     if (tokenizer_->size() > spec.vocab_rows) {
@@ -197,6 +204,9 @@ void Model::build_program_and_weights() {
     load_weights();
     note_devices();
     make_fetcher();
+    if (!trunk.adapters.sites.empty()) {
+      bank_ = std::make_unique<AdapterBank>(programs_.front(), turn_, options_.system);
+    }
   }
   for (ModelProgram& one : programs_) one.weights = {};
 }
@@ -269,6 +279,7 @@ void Model::load_weights() {
     }
     CheckingSink sink(*one.executable, one.program);
     tenon::load_weights(*file_, weights, sink, load);
+    clear_adapters(one);
     one.executable->seal();
     done += share;
   }
@@ -390,7 +401,10 @@ MemoryNeeds Model::memory(uint64_t context) const {
   if (needs.kv_bytes == UINT64_MAX) {
     fail(Code::Argument, "context is {}: its cache passes 2^64 bytes", needs.context);
   }
-  if (!can_run()) needs.weights_bytes = file_->tensor_bytes() - table_bytes(trunk.tables);
+  if (!can_run()) {
+    needs.weights_bytes = file_->tensor_bytes() - table_bytes(trunk.tables);
+    needs.weights_bytes += adapter_bytes(trunk.adapters);
+  }
   needs.weights_bytes += row_cache_bytes(trunk.tables, options_.row_cache_bytes);
   needs.scratch_bytes = fetched_row_bytes(trunk.tables, program().view().max_tokens);
   for (const ModelProgram& one : programs_) {

@@ -28,6 +28,7 @@
 
 namespace tenon {
 
+class AdapterBank;
 class HostServices;
 
 /// Memory of a model with one session, in bytes. Exact once weights are loaded, else estimated from
@@ -125,6 +126,8 @@ class Model {
   /// Identifies the model: hashes the metadata, the tensor directory and 512 bytes of each tensor
   /// as loaded. Zero if the weights are not loaded.
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
+  /// Bank of adapters; null without the option adapter_slots.
+  [[nodiscard]] AdapterBank* adapter_bank() const { return bank_.get(); }
   /// Turn to hold while using an executable.
   [[nodiscard]] DeviceTurn& turn() const { return turn_; }
 
@@ -155,6 +158,7 @@ class Model {
   std::string device_description_;
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
+  std::unique_ptr<AdapterBank> bank_;
 };
 
 }  // namespace tenon

@@ -35,6 +35,9 @@ void add_metadata(Hasher& hasher, const Metadata& metadata) {
 Hash128 model_fingerprint(const ModelFile& file, const TensorSamples& samples) {
   Hasher hasher;
   add_metadata(hasher, file.metadata());
+  if (file.change() != Hash128{}) {
+    hasher.add(std::as_bytes(std::span(&file.change(), 1)));
+  }
   for (uint32_t i = 0; i < file.tensors().size(); ++i) {
     const TensorInfo& tensor = file.tensors()[i];
     add_text(hasher, tensor.name);

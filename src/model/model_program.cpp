@@ -37,7 +37,8 @@ ModelProgram make_model_program(ProgramRole role, uint32_t index, BuiltProgram b
           .program = std::move(built.program),
           .weights = std::move(built.weights),
           .tables = std::move(built.tables),
-          .executable = std::move(executable)};
+          .executable = std::move(executable),
+          .adapters = std::move(built.adapters)};
 }
 
 std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec& spec,
@@ -50,6 +51,7 @@ std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec
   }
   ProgramOptions program = program_options(options, spec, sizes);
   program.rows_on_demand = false;
+  program.adapter_slots = 0;
   std::vector<ModelProgram> programs;
   if (!spec.encoder_layers.empty()) {
     programs.push_back(encoder_beside(file, spec, options, program));

@@ -38,6 +38,7 @@ struct ModelProgram {
   /// cache.
   uint64_t private_positions = 0;
   std::unique_ptr<PlacedExecutable> executable{};  ///< null if the program cannot run
+  AdapterSites adapters{};                         ///< sites of the bank; none without one
   std::unique_ptr<RowFetcher> fetcher{};           ///< null without tables or executable
 };
 

@@ -27,6 +27,10 @@ ProgramRunner::ProgramRunner(const ModelProgram& program,
   block_tables_.reserve(max_tokens * num_groups);
   slabs_.resize(num_groups);
   pool_views_.reserve(num_groups);
+  if (program.adapters.numbers != kNoSlot) {
+    adapters_.reserve(max_tokens);
+    blanks_.resize(uint64_t{max_tokens} * program.adapters.num_slots);
+  }
   bound_.reserve(view_.num_slots);
   bindings_.reserve(view_.num_slots);
 }
@@ -39,6 +43,7 @@ void ProgramRunner::clear() {
   sequences_.clear();
   block_tables_.clear();
   cache_.clear();
+  adapters_.clear();
   bound_.clear();
   names_drawn_ = false;
 }
@@ -68,6 +73,7 @@ void ProgramRunner::add(const StepSlice& slice) {
     tokens_.insert(tokens_.end(), pending.begin(), pending.end());
     tokens_.insert(tokens_.end(), slice.guesses.begin(), slice.guesses.end());
   }
+  if (!blanks_.empty()) adapters_.insert(adapters_.end(), count, static_cast<float>(slice.adapter));
   // All parts of a text token's position are equal.
   for (uint32_t i = 0; i < count; ++i) {
     positions_.insert(positions_.end(), view_.position_parts, static_cast<int32_t>(past + i));
@@ -161,6 +167,10 @@ uint64_t ProgramRunner::submit(const uint32_t* cancel, uint64_t after) {
   step_.sequences = sequences_.data();
   step_.output_rows = output_rows_.data();
   bind_unread();
+  if (!blanks_.empty()) {
+    bind(static_cast<uint32_t>(program_.adapters.numbers), adapters_.data());
+    bind(static_cast<uint32_t>(program_.adapters.blanks), blanks_.data());
+  }
   fetch_rows(cancel);
   lay_caches();
   step_.num_pools = static_cast<uint32_t>(pool_views_.size());

@@ -32,6 +32,7 @@ struct StepSlice {
   /// [groups] Block tables, null for a private cache; empty if all are private.
   std::span<const uint32_t* const> tables{};
   uint64_t private_positions = 0;  ///< positions in a private cache; 0 means the size of `text`
+  uint32_t adapter = 0;            ///< slot of the bank (AdapterLease); 0 means none
 };
 
 /// Used repeatedly: clear(), add() per text, bind(), submit(). The constructor reserves all memory
@@ -97,6 +98,8 @@ class ProgramRunner {
   std::vector<std::vector<tenon_buffer*>> slabs_;  // [groups, slabs]
   std::vector<tenon_cache_pool> pool_views_;       // [groups]
   bool names_drawn_ = false;
+  std::vector<float> adapters_;          // [T], for a program with a bank
+  std::vector<float> blanks_;            // [T, adapter slots] zeros
   std::vector<tenon_binding> bound_;     // by the caller
   FetchedRows fetched_;                  // of tables in the file
   std::vector<tenon_binding> bindings_;  // all bindings of the step

@@ -128,6 +128,7 @@ ProbeModel make_probe_model(const Model& model, uint64_t bytes, uint32_t max_tok
       std::vector<std::shared_ptr<const ByteSource>>{std::move(source)}, std::vector<uint64_t>{0});
   ModelOptions options = runtime_options(model);
   options.slice = max_tokens;
+  options.adapter_slots = 0;
   BuiltProgram built = build_program(*file, spec, program_options(options, spec));
   return {std::move(file), std::move(built)};
 }

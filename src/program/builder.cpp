@@ -183,6 +183,14 @@ uint64_t ProgramBuilder::columns(Slot slot) const {
   return number(slot) < program_.slots_.size() ? program_.slots_[number(slot)].columns : 0;
 }
 
+uint32_t ProgramBuilder::row_class(Slot slot) const {
+  return program_.slots_.at(number(slot)).row_class;
+}
+
+std::string_view ProgramBuilder::name(Slot slot) const {
+  return program_.slots_.at(number(slot)).name;
+}
+
 void ProgramBuilder::result(Slot slot) { program_.results_.push_back(number(slot)); }
 
 Program ProgramBuilder::finish(Slot logits, const StepLimits& limits) && {

@@ -186,7 +186,8 @@ struct MoeLinearOptions {
   uint32_t experts = 1;
   bool sum = false;  ///< adds up the experts' outputs; else they lie side by side
   ExpertWeights weights = ExpertWeights::None;
-  Slot bias = kNoSlot;  ///< [experts, n]
+  Slot bias = kNoSlot;         ///< [experts, n]
+  bool first_is_zero = false;  ///< all of the first expert's matrix is zero
 };
 
 /// tenon_glu_params.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -123,6 +124,16 @@ class ProgramBuilder {
   Outputs append(tenon_op op, std::initializer_list<Slot> inputs);
   /// Calls append() for an operation with one output.
   Slot add(tenon_op op, std::initializer_list<Slot> inputs) { return append(op, inputs)[0]; }
+  /// Called after each linear, whose readers get its result in place of `y`.
+  using AfterLinear = std::function<Slot(Slot x, Slot weight, Slot y)>;
+  void after_linear(AfterLinear call) { after_linear_ = std::move(call); }
+  [[nodiscard]] Slot adapted(Slot x, Slot weight, Slot y) const {
+    return after_linear_ ? after_linear_(x, weight, y) : y;
+  }
+
+  /// TENON_ROWS_* of an activation or input.
+  [[nodiscard]] uint32_t row_class(Slot slot) const;
+  [[nodiscard]] std::string_view name(Slot slot) const;
   /// Columns of a slot; 0 for kNoSlot.
   [[nodiscard]] uint64_t columns(Slot slot) const;
 
@@ -144,6 +155,7 @@ class ProgramBuilder {
   std::map<const void*, Slot> shared_integers_;            // by address of the values
   uint32_t position_parts_ = 1;
   uint32_t token_history_ = 0;
+  AfterLinear after_linear_;
 };
 
 /// Checks a program as received by a backend or a test: slot numbers, kinds, shapes, activations

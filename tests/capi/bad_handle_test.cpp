@@ -61,6 +61,9 @@ class EveryCall {
         {"tokenizer_special",
          [=, this] { return tenon_tokenizer_special(tokenizer, TENON_SPECIAL_END, &token_); }},
         {"session_create", [=, this] { return tenon_session_create(model, nullptr, &session_); }},
+        {"adapter_open", [=, this] { return tenon_adapter_open(model, "a", &adapter_); }},
+        {"session_set_adapters",
+         [=] { return tenon_session_set_adapters(session, nullptr, nullptr, 0); }},
         {"session_append_text", [=] { return tenon_session_append_text(session, "a", 1, 0); }},
         {"session_append_tokens", [=] { return tenon_session_append_tokens(session, nullptr, 0); }},
         {"session_generate",
@@ -156,6 +159,7 @@ class EveryCall {
   tenon_token token_ = 77;
   const tenon_tokenizer* tokenizer_ = nullptr;
   tenon_session* session_ = nullptr;
+  tenon_adapter* adapter_ = nullptr;
   tenon_engine* engine_ = nullptr;
   tenon_request* request_ = nullptr;
   tenon_embedder* embedder_ = nullptr;

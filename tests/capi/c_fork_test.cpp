@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "demo_adapter.h"
 #include "handles.h"
 #include "loading.h"
 
@@ -60,6 +61,7 @@ struct Objects {
   tenon_options* for_rows = nullptr;
   tenon_model* of_rows = nullptr;  // opened for embeddings
   tenon_embedder* embedder = nullptr;
+  tenon_adapter* adapter = nullptr;
 };
 
 constexpr const char* kTalk = R"({"messages": [{"role": "user", "content": "hello"}]})";
@@ -94,6 +96,7 @@ class Fork : public testing::Test {
     ASSERT_OK(tenon_options_set_string(o.for_rows, "embeddings", "on", TENON_NUL_TERMINATED));
     ASSERT_OK(tenon_model_open(TENON_DEMO_MODEL, o.for_rows, &o.of_rows));
     ASSERT_OK(tenon_embedder_create(o.of_rows, nullptr, &o.embedder));
+    o.adapter = demo_adapter_.open();
     // Threads that are mostly in the engine, the tokenizer, the masks and the logits.
     threads_.emplace_back([this] { EXPECT_OK(tenon_engine_run(objects_.engine)); });
     threads_.emplace_back([this] {
@@ -124,6 +127,7 @@ class Fork : public testing::Test {
     tenon_chat_destroy(o.chat);
     tenon_backends_destroy(o.backends);
     tenon_placement_destroy(o.placement);
+    tenon_adapter_destroy(o.adapter);
     tenon_embedder_destroy(o.embedder);
     tenon_model_destroy(o.of_rows);
     tenon_options_destroy(o.for_rows);
@@ -150,6 +154,7 @@ class Fork : public testing::Test {
     ASSERT_OK(tenon_request_wait(o.request, -1, &piece));
   }
 
+  DemoAdapter demo_adapter_;
   Objects objects_;
   std::atomic<bool> done_{false};
   std::vector<std::thread> threads_;
@@ -174,6 +179,7 @@ std::vector<std::pair<std::string, std::function<void()>>> destroys(const Object
       {"tenon_backends_destroy", [&o] { tenon_backends_destroy(o.backends); }},
       {"tenon_placement_destroy", [&o] { tenon_placement_destroy(o.placement); }},
       {"tenon_embedder_destroy", [&o] { tenon_embedder_destroy(o.embedder); }},
+      {"tenon_adapter_destroy", [&o] { tenon_adapter_destroy(o.adapter); }},
       {"tenon_options_destroy", [&o] { tenon_options_destroy(o.options); }},
   };
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "demo_adapter.h"
 #include "handles.h"
 
 namespace tenon_test {
@@ -224,11 +225,20 @@ class EveryKind {
           auto device = sized<tenon_placed_device>();
           return tenon_placement_get_device(it, 0, &device);
         });
+    tenon_session* adapted = nullptr;
+    EXPECT_OK(tenon_session_create(adapter_.model(), nullptr, &adapted));
+    sessions_.emplace_back(adapted);
+    TENON_ADD_KIND(
+        adapter, false, [this] { return adapter_.open(); },
+        [adapted](tenon_adapter* it) {
+          return tenon_session_set_adapters(adapted, &it, nullptr, 1);
+        });
   }
 #undef TENON_ADD_KIND
 
   ModelPtr model_;
   ModelPtr encoder_;  // opened for embeddings
+  DemoAdapter adapter_;
   const tenon_tokenizer* tokenizer_ = nullptr;
   GrammarPtr grammar_;
   ChatPtr chat_;

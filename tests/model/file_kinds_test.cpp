@@ -36,8 +36,8 @@ TEST(FileKinds, OtherThanModelsAreRefusedWithWhatToDo) {
     const char* advice;
   };
   for (const Case& c :
-       {Case{"general.type", "adapter", "is an adapter", "merge it into its base model"},
-        Case{"adapter.type", "lora", "is an adapter", "merge it into its base model"},
+       {Case{"general.type", "adapter", "is an adapter", "the option merged_adapters"},
+        Case{"adapter.type", "lora", "is an adapter", "the option merged_adapters"},
         Case{"general.type", "imatrix", "importance matrix", "open the model itself"},
         Case{"general.type", "mmproj", "pictures or sound", "file of the text model"}}) {
     expect_error(Code::Unsupported,

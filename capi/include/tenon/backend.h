@@ -687,6 +687,8 @@ typedef struct tenon_moe_linear_params {
   uint32_t experts; /* e */
   uint32_t sum;     /* 0 or 1 */
   uint32_t weigh;   /* TENON_MOE_WEIGHT_* */
+  /* 1: all of the first matrix is zero, and a backend may write zeros for rows that chose it. */
+  uint32_t first_is_zero;
 } tenon_moe_linear_params;
 
 #define TENON_MAX_INPUTS 8u
@@ -1043,7 +1045,8 @@ typedef struct tenon_backend_api {
   /* first_row and num_rows of load_rows (except at the end) are multiples of this, 1 to 2^48. */
   uint64_t (*row_granularity)(const tenon_executable* executable, uint32_t slot);
   /* Stores rows [first_row, first_row + num_rows) of weight `slot`, given as blocks of its format,
-   * row after row. */
+   * row after row. After seal, between steps, a backend may take rows again, or refuse them as
+   * TENON_BACKEND_STATE. */
   tenon_status (*load_rows)(tenon_executable* executable, uint32_t slot, uint64_t first_row,
                             uint64_t num_rows, const void* blocks, uint64_t size_bytes);
   /* Called when all weights are loaded; run may be called afterwards. */

@@ -110,6 +110,7 @@ typedef struct tenon_chat tenon_chat;
 typedef struct tenon_chat_reply tenon_chat_reply;
 typedef struct tenon_embedder tenon_embedder;
 typedef struct tenon_placement tenon_placement;
+typedef struct tenon_adapter tenon_adapter;
 
 /* ---- 2. The short way ----------------------------------------------------------------------- */
 
@@ -1767,6 +1768,43 @@ typedef struct tenon_importance_options {
 TENON_API tenon_status tenon_importance_write(const char* path, const tenon_options* options,
                                               const char* text, size_t length, const char* target,
                                               const tenon_importance_options* importance);
+
+/* ---- 18. Adapters ------------------------------------------------------------------------------
+ *
+ * LoRA: each session of a model can have its own, and sessions with different ones share steps. The
+ * model is opened with room for them:
+ *
+ *   tenon_options_set(options, "adapter_slots", "8");
+ *   tenon_model_open("model.gguf", options, &model);
+ *   tenon_adapter_open(model, "my-adapter", &adapter);
+ *   tenon_session_set_adapters(session, (const tenon_adapter* const[]){adapter}, NULL, 1);
+ *
+ * The option "merged_adapters" adds adapters to the weights of the whole model instead. It also
+ * takes those that change more than products of matrices (DoRA, embeddings, biases, saved modules,
+ * experts in stacks).
+ */
+
+/* Reads an adapter for a model that was opened with "adapter_slots": a folder of PEFT
+ * (adapter_config.json and adapter_model.safetensors) or a GGUF file. Other calls may run
+ * meanwhile. STATE without the option; FORMAT for a damaged adapter; UNSUPPORTED for one that does
+ * not fit the model, or changes what a session cannot change for itself, naming the key or the
+ * tensor; LIMIT for a rank above "adapter_rank"; IO. Any thread. */
+TENON_API tenon_status tenon_adapter_open(const tenon_model* model, const char* path,
+                                          tenon_adapter** adapter);
+/* Sessions that have the adapter keep it. */
+TENON_API void tenon_adapter_destroy(tenon_adapter* adapter);
+
+/* The sum of adapters changes the model for this session and its forks, from its first token on;
+ * none: the model itself. Cached text is shared only with sessions of equal adapters and scales. A
+ * slot is taken for each different sum, until the last session with it is destroyed or has others.
+ * New sums wait for a running step, and are loaded while other requests generate.
+ *   scales  [num_adapters] factors, 0 for none of it; NULL: 1 for each
+ * STATE if the session has tokens (see tenon_session_rewind) or the model no slots; BUSY if all
+ * slots are in use; LIMIT if the ranks add up to more than "adapter_rank"; ARGUMENT for an adapter
+ * of another model and a scale that is not finite. Nothing changes then. */
+TENON_API tenon_status tenon_session_set_adapters(tenon_session* session,
+                                                  const tenon_adapter* const* adapters,
+                                                  const float* scales, size_t num_adapters);
 
 #ifdef __cplusplus
 }

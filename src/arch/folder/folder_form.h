@@ -47,6 +47,8 @@ struct FolderForm {
   double theta = 0.0;
   /// Gives rows of texts, and has no output matrix.
   bool encoder = false;
+  /// GGUF files have the rows of each head of q and k in another order, so that neighbours rotate.
+  bool reorders_heads = false;
   /// Another form of the same architecture's folders; may be null.
   const FolderForm* next = nullptr;
 };

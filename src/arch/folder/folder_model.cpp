@@ -114,8 +114,7 @@ class FolderOpener {
     const auto quant = std::make_shared<const QuantConfig>(quant_config(root));
     std::string table;
     for (uint64_t i = 0; i < predicting_; ++i) table += fmt::format("layers.{} -\n", layers_ + i);
-    table += form.tensors;
-    if (form.decoder) table += kDecoderTensors;
+    table += tensor_table(form);
     const auto groups =
         metadata.get_or<uint64_t>(facts_.architecture + ".ssm.group_count", uint64_t{1});
     FolderTensors mapped =
@@ -355,6 +354,12 @@ class FolderOpener {
 };
 
 }  // namespace
+
+std::string tensor_table(const FolderForm& form) {
+  std::string table(form.tensors);
+  if (form.decoder) table += kDecoderTensors;
+  return table;
+}
 
 std::shared_ptr<const ModelFile> open_model_folder(const std::shared_ptr<const FileFolder>& folder,
                                                    const std::shared_ptr<System>& system,

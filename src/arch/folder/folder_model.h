@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/system.h"
@@ -19,5 +20,9 @@ namespace tenon {
 std::shared_ptr<const ModelFile> open_model_folder(const std::shared_ptr<const FileFolder>& folder,
                                                    const std::shared_ptr<System>& system,
                                                    std::vector<MetadataOverride> overrides = {});
+
+struct FolderForm;
+/// All lines that name tensors of a form (FolderForm::tensors).
+std::string tensor_table(const FolderForm& form);
 
 }  // namespace tenon

@@ -535,6 +535,36 @@ std::optional<uint64_t> rows_of_stem(const TensorFolder& folder, std::string_vie
   return std::nullopt;
 }
 
+std::optional<std::vector<NamedTensor>> names_of(std::string_view table, std::string_view stem,
+                                                 std::string_view suffix) {
+  const std::vector<NameLine> lines = read_lines(table);
+  std::vector<std::string_view> numbers;
+  std::string_view found;
+  std::vector<NamedTensor> names;
+  for (const NameLine& line : lines) {
+    if (!found.empty() && line.pattern != found) break;
+    const size_t end = match(stem, line.pattern, numbers);
+    if (end == stem.npos) continue;
+    const std::string_view rest = stem.substr(end);
+    if (line.flags.ignored && (rest.empty() || rest[0] == '.')) return names;
+    if (!rest.empty()) continue;
+    found = line.pattern;
+    NamedTensor& one = names.emplace_back();
+    one.name = fill(line.target, numbers);
+    const bool is_whole = one.name.ends_with(".weight") || one.name.ends_with(".bias");
+    if (!is_whole) one.name += suffix;
+    const Flags& flags = line.flags;
+    one.parts = flags.takes_half || flags.takes_turns ? 2 : 1;
+    one.part = flags.kind;
+    one.takes_turns = flags.takes_turns;
+    one.adds_one = flags.plus_one;
+    one.takes_exp = flags.minus_exp;
+    one.is_reshaped = flags.skips || flags.as_column || flags.by_group;
+  }
+  if (names.empty()) return std::nullopt;
+  return names;
+}
+
 FolderTensors map_tensors(const std::shared_ptr<const TensorFolder>& folder,
                           const std::shared_ptr<const QuantConfig>& config, std::string_view table,
                           std::vector<MadeTensor> made, uint64_t vocab, uint64_t groups) {

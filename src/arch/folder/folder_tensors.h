@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,29 @@ std::string_view stem_of(std::string_view tensor);
 
 /// Rows of the tensor with this stem, with or without ".weight"; nothing if it is missing.
 std::optional<uint64_t> rows_of_stem(const TensorFolder& folder, std::string_view stem);
+
+/// A tensor of a model file that has rows of a folder's tensor.
+struct NamedTensor {
+  std::string name;
+  uint64_t parts = 1;        ///< 2: one half of the rows
+  uint64_t part = 0;         ///< which half
+  bool takes_turns = false;  ///< every second row instead of a half
+  bool adds_one = false;
+  bool takes_exp = false;    ///< -exp(value)
+  bool is_reshaped = false;  ///< in another way that no member says
+
+  /// Row of the folder's tensor that is row i of `count`.
+  [[nodiscard]] uint64_t row(uint64_t i, uint64_t count) const {
+    return takes_turns ? 2 * i + part : part * count + i;
+  }
+};
+
+/// Names for a tensor of a folder by a table (folder_form.h), none for one that is not used;
+/// nothing for one that no line names.
+///   stem    as stem_of() gives it, without suffix
+///   suffix  ".weight", ".bias", or "" for a stack of experts
+std::optional<std::vector<NamedTensor>> names_of(std::string_view table, std::string_view stem,
+                                                 std::string_view suffix);
 
 struct FolderTensors {
   std::vector<TensorInfo> tensors;

@@ -84,7 +84,8 @@ constexpr FolderForm kGraniteHybridFolder{
         "layers.*.mamba.norm blk.*.ssm_norm g\n"
         "layers.*.mamba.out_proj blk.*.ssm_out\n",
     .derive = read_granitehybrid_folder,
-    .theta = 10000.0};
+    .theta = 10000.0,
+    .reorders_heads = true};
 
 }  // namespace
 

@@ -63,13 +63,15 @@ constexpr FolderForm kMixtralFolder{.types = "mixtral",
                                         "layers.*.block_sparse_moe.experts.*.w2 blk.*.ffn_down.*\n"
                                         "layers.*.block_sparse_moe.experts.*.w3 blk.*.ffn_up.*\n",
                                     .derive = read_llama_folder,
-                                    .theta = 1e6};
+                                    .theta = 1e6,
+                                    .reorders_heads = true};
 
 constexpr FolderForm kLlamaFolder{.types = "llama mistral",
                                   .classes = "LlamaForCausalLM MistralForCausalLM",
                                   .keys = kLlamaKeys,
                                   .derive = read_llama_folder,
                                   .theta = 10000.0,
+                                  .reorders_heads = true,
                                   .next = &kMixtralFolder};
 
 }  // namespace

@@ -30,7 +30,8 @@ constexpr FolderForm kMistral3Folder{
         "num_key_value_heads!\nhead_dim!\n"
         "hidden_act=silu\n"
         "rms_norm_eps$attention.layer_norm_rms_epsilon\n"
-        "sliding_window=\n"};
+        "sliding_window=\n",
+    .reorders_heads = true};
 
 }  // namespace
 

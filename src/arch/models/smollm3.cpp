@@ -38,7 +38,8 @@ constexpr FolderForm kSmolLm3Folder{.types = "smollm3",
                                         "attention_bias?layers.0.self_attn.q_proj.bias\n"
                                         "mlp_bias?layers.0.mlp.gate_proj.bias\n"
                                         "no_rope_layer_interval=4\n",
-                                    .derive = read_smollm3_folder};
+                                    .derive = read_smollm3_folder,
+                                    .reorders_heads = true};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ constexpr OpRule op_table::linear{
 namespace op {
 
 Slot linear(ProgramBuilder& builder, Slot x, Slot weight, Slot bias) {
-  return builder.add(new_op(TENON_OP_LINEAR), {x, weight, bias});
+  return builder.adapted(x, weight, builder.add(new_op(TENON_OP_LINEAR), {x, weight, bias}));
 }
 
 }  // namespace op

@@ -15,6 +15,7 @@ uint64_t moe_linear_columns(const OpView& view) {
                       weight.rows, moe.experts));
   require(moe.sum <= 1, view, "sum is neither 0 nor 1");
   require(moe.weigh <= TENON_MOE_WEIGHT_INPUTS, view, "weigh is neither 0 nor 1");
+  require(moe.first_is_zero <= 1, view, "first_is_zero is neither 0 nor 1");
   const bool weighted = view.inputs[3] != nullptr;
   require(weighted || moe.weigh == TENON_MOE_WEIGHT_OUTPUTS, view, "no weights for the inputs");
   require(used <= moe.experts, view,
@@ -69,7 +70,8 @@ Slot moe_linear(ProgramBuilder& builder, Slot x, const Route& route, Slot weight
   tenon_op op = new_op(TENON_OP_MOE_LINEAR);
   const bool inputs = options.weights == ExpertWeights::Inputs;
   op.params.moe_linear = {options.experts, options.sum ? 1u : 0u,
-                          inputs ? TENON_MOE_WEIGHT_INPUTS : TENON_MOE_WEIGHT_OUTPUTS};
+                          inputs ? TENON_MOE_WEIGHT_INPUTS : TENON_MOE_WEIGHT_OUTPUTS,
+                          options.first_is_zero ? 1u : 0u};
   const Slot weights = options.weights == ExpertWeights::None ? kNoSlot : route.weights;
   return builder.add(op, {x, route.ids, weight, weights, options.bias});
 }

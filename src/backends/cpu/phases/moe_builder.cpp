@@ -166,6 +166,7 @@ void PhaseBuilder::place_experts(size_t index) {
   task.weight = op.inputs[kWeight];
   task.bias = op.inputs[kBias];
   task.weighted = weighs_outputs(op);
+  task.first_is_zero = op.params.moe_linear.first_is_zero == 1;
   task.columns = info(task.weight).slot.rows / op.params.moe_linear.experts;
   const PanelFormat& layout =
       panel_format(static_cast<Format>(info(task.weight).slot.type), kernels_);

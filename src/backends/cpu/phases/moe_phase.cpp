@@ -81,7 +81,13 @@ uint32_t PhaseRunner::run_experts(const Phase& phase, uint32_t item, uint32_t mo
   if (gathered.formats != 0) input.quantised = rows_from(rows.quantised, place, expert.num_rows);
   if (gathered.floats) input.f32 = rows.f32 + place * gathered.columns;
   input.f32_stride = gathered.columns;
-  multiply(run_.weight(task->weight).expert(expert.expert), input, block, scratch.y, thread);
+  if (task->first_is_zero && expert.expert == 0) {
+    for (uint64_t i = 0; i < block.num_rows; ++i) {
+      std::fill_n(block.y + i * block.stride(), block.width, 0.0f);
+    }
+  } else {
+    multiply(run_.weight(task->weight).expert(expert.expert), input, block, scratch.y, thread);
+  }
   add_bias(task->bias, expert.expert * task->columns, block, scratch.y);
   if (task->second != TENON_NO_SLOT) {
     multiply(run_.weight(task->second).expert(expert.expert), input, block, scratch.y2, thread);

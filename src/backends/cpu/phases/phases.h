@@ -90,6 +90,7 @@ struct ExpertTask {
   bool weighted = false;           ///< multiplies results by the route's weight
   uint32_t store = TENON_NO_SLOT;  ///< slot of the results, if any operation reads it
   uint32_t keep = kNoGathered;     ///< gathered rows made of the results, if any
+  bool first_is_zero = false;      ///< the first expert's results are zero
   uint64_t columns = 0;            ///< columns per expert's result
   uint64_t block = 0;              ///< columns per work item
 
