@@ -495,9 +495,10 @@ Hash128 Session::adapted_model(const Hash128& model) const {
 
 /// Texts under other adapters are others.
 Hash128 Session::root_with(const AdapterLease* adapter) const {
-  std::string salt = options_.salt;
-  if (adapter != nullptr) salt += '\0' + adapter->key.hex();
-  return engine_->root_of(salt);
+  const Hash128 root = engine_->root_of(options_.salt);
+  if (adapter == nullptr) return root;
+  const Hash128 both[] = {root, adapter->key};
+  return hash_bytes(std::as_bytes(std::span(both)));
 }
 
 std::unique_ptr<Session> Session::empty_like() const {
