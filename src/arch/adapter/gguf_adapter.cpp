@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "arch/adapter/adapter_builder.h"
-#include "arch/folder/words.h"
+#include "base/words.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "file/open.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "arch/folder/folder_config.h"
-#include "arch/folder/words.h"
+#include "base/words.h"
 #include "base/utf8.h"
 #include "text/regex/pattern.h"
 #include "text/regex/pattern_search.h"
