@@ -28,7 +28,7 @@ struct RerankFlags {
   OptionFlags model_options;
 };
 
-constexpr size_t kShownBytes = 200;
+constexpr size_t kShownDocumentBytes = 200;
 
 void rerank(const RerankFlags& flags) {
   const auto documents = flags.file.empty() ? flags.documents : read_lines(flags.file);
@@ -54,7 +54,8 @@ void rerank(const RerankFlags& flags) {
     if (!flags.json) {
       std::string line;
       for (size_t i = 0; i < labels; ++i) line += number_text(scores[index * labels + i]) + '\t';
-      print(line + std::to_string(index) + '\t' + printable(documents[index], kShownBytes) + '\n');
+      print(line + std::to_string(index) + '\t' + printable(documents[index], kShownDocumentBytes) +
+            '\n');
       continue;
     }
     const float* first = scores.data() + index * labels;
