@@ -10,6 +10,9 @@ if(WIN32)
   target_link_libraries(tenon_hardening INTERFACE ssp)  # what the flags above call
   return()
 endif()
+if(APPLE)  # the rest is how macOS loads files, and signed pointers are for its own programs
+  return()
+endif()
 # Indirect branches reach valid targets only. Each compiler knows the flag of its machine.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_compile_options(tenon_hardening INTERFACE -mbranch-protection=standard)

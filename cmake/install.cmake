@@ -18,7 +18,23 @@ if(TENON_STATIC_MODULES)
          @ONLY)
 endif()
 
-install(TARGETS tenon_shared tenon_static
+# Search paths of libraries from a file's own folder, and how the names of shared libraries end.
+set(TENON_ORIGIN "$ORIGIN")
+set(TENON_NAME_ENDING ".so.${PROJECT_VERSION}")
+set(TENON_SONAME_ENDING ".so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+set(TENON_SONAME_PREFIX "")
+if(APPLE)
+  set(TENON_ORIGIN "@loader_path")
+  set(TENON_NAME_ENDING ".${PROJECT_VERSION}.dylib")
+  set(TENON_SONAME_ENDING ".${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}.dylib")
+  set(TENON_SONAME_PREFIX "@rpath/")
+endif()
+
+set(installed_libraries tenon_shared)
+if(NOT (APPLE AND TENON_ZIG))  # there it would need zig's C++ library as well
+  list(APPEND installed_libraries tenon_static)
+endif()
+install(TARGETS ${installed_libraries}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime  # Windows
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
@@ -30,14 +46,14 @@ set(left_out "")
 if(TARGET tenon_server)
   install(TARGETS tenon_server LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT server NAMELINK_COMPONENT development)
-  set_target_properties(tenon_server PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(tenon_server PROPERTIES INSTALL_RPATH "${TENON_ORIGIN}")
 else()
   list(APPEND left_out PATTERN "server.h" EXCLUDE)
 endif()
 if(TARGET tenon_hub)
   install(TARGETS tenon_hub LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT hub NAMELINK_COMPONENT development)
-  set_target_properties(tenon_hub PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(tenon_hub PROPERTIES INSTALL_RPATH "${TENON_ORIGIN}")
 else()
   list(APPEND left_out PATTERN "hub.h" EXCLUDE)
 endif()
@@ -51,7 +67,7 @@ install(DIRECTORY capi/include/tenon include/tenon DESTINATION ${CMAKE_INSTALL_I
         COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${left_out})
 if(TARGET tenon_program)
   file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
+  set_target_properties(tenon_program PROPERTIES INSTALL_RPATH "${TENON_ORIGIN}/${to_libraries}")
   install(TARGETS tenon_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   include(program_documents)
 endif()
@@ -72,6 +88,10 @@ configure_file(cmake/tenon.pc.in ${PROJECT_BINARY_DIR}/tenon.pc @ONLY)
 # Static library under its own name: a linker that sees both takes the shared library.
 string(REPLACE "Requires.private:" "Requires:" TENON_PC_REQUIRES_STATIC
        "${TENON_PC_REQUIRES_PRIVATE}")
+set(TENON_PC_STATIC_LIBRARY "-l:libtenon.a")
+if(APPLE)  # its linker takes no names of files
+  set(TENON_PC_STATIC_LIBRARY "\${libdir}/libtenon.a")
+endif()
 configure_file(cmake/tenon-static.pc.in ${PROJECT_BINARY_DIR}/tenon-static.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenon.pc ${PROJECT_BINARY_DIR}/tenon-static.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

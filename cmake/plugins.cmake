@@ -1,5 +1,5 @@
 # Backends as plugins: libtenon-<name>.so in <build>/lib/tenon and <libdir>/tenon; on Windows
-# tenon-<name>.dll in <build>/bin/tenon and <bindir>/tenon.
+# tenon-<name>.dll in <build>/bin/tenon and <bindir>/tenon; on macOS they end in .dylib.
 set(TENON_LIBRARY_PREFIX lib)
 set(TENON_PLUGIN_FOLDER ${PROJECT_BINARY_DIR}/lib/tenon)
 if(TENON_INSTALL)
@@ -16,7 +16,11 @@ endif()
 # tenon_module(TARGET NAME SOURCE...): module libtenon-NAME.so that exports only
 # tenon_backend_entry.
 function(tenon_module target name)
-  add_library(${target} MODULE ${ARGN})
+  set(kind MODULE)
+  if(APPLE)  # modules would be bundles, which zig does not link
+    set(kind SHARED)
+  endif()
+  add_library(${target} ${kind} ${ARGN})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(${target} PRIVATE tenon_flags)
@@ -24,14 +28,12 @@ function(tenon_module target name)
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/plugin.def)
     target_compile_options(${target} PRIVATE -Wno-attributes)  # files have no visibility
   else()
-    target_link_options(${target} PRIVATE
-      -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map ${TENON_HIDE_ARCHIVES})
-    if(NOT TENON_SANITIZE)  # a sanitizer's symbols come from the program that loads the module
+    tenon_exports(${target} ${PROJECT_SOURCE_DIR}/cmake/plugin.map tenon_backend_entry)
+    if(NOT TENON_SANITIZE AND NOT APPLE)  # a sanitizer's symbols come from the program that loads the module
       target_link_options(${target} PRIVATE -Wl,-z,defs)
     endif()
   endif()
-  set_target_properties(${target} PROPERTIES PREFIX "${TENON_LIBRARY_PREFIX}" OUTPUT_NAME "tenon-${name}"
-    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+  set_target_properties(${target} PROPERTIES PREFIX "${TENON_LIBRARY_PREFIX}" OUTPUT_NAME "tenon-${name}")
 endfunction()
 
 # tenon_plugin(NAME [FOR_TESTS]): plugin from the objects of src/backends/NAME and

@@ -23,10 +23,11 @@ set(TENON_TEXT_ROOMS text text/tokenizer_json text/grammar text/template text/ch
     text/chat)
 
 # Folders of a room that are compiled with it. The system's own files lie in folders of `base`.
+set(TENON_FOLDERS_base posix linux)
 if(WIN32)
   set(TENON_FOLDERS_base windows)
-else()
-  set(TENON_FOLDERS_base posix linux)
+elseif(APPLE)
+  set(TENON_FOLDERS_base posix darwin)
 endif()
 set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
 set(TENON_FOLDERS_media families)
@@ -72,7 +73,7 @@ set(TENON_HOT backends/cpu/layouts/panels.cpp quantize/row_encoders.cpp)
 # size.
 set(TENON_SMALL base/atomic_file.cpp base/linux/control_groups.cpp
                 base/linux/linux_system.cpp base/posix/posix_system.cpp
-                base/windows/windows_system.cpp
+                base/darwin/darwin_system.cpp base/windows/windows_system.cpp
                 engine/snapshot.cpp engine/snapshot_pieces.cpp
                 text/grammar/gbnf.cpp text/grammar/grammar.cpp text/grammar/lark.cpp
                 text/grammar/lenient_reader.cpp text/grammar/regex.cpp text/grammar/rule_parser.cpp

@@ -3,6 +3,7 @@
 #   bash cmake/packaging/release.sh [--parts LIST] [--output FOLDER] [TARGET...]
 # A target is a toolchain file of cmake/toolchains, without .cmake:
 #   x86_64-linux-gnu.2.28  aarch64-linux-gnu.2.28 (the default: both)  x86_64-linux-musl
+#   aarch64-macos  x86_64-macos (tar alone; both of them give universal-macos as well)
 # LIST names parts, separated by commas: tar, wheel, npm, deb, rpm, jar, go (default: all that suit the
 # target). The jar and the Go module are one file for all targets with glibc.
 # FOLDER (default: build-release/dist) gets the files and SHA256SUMS. WORK names the folder of the
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || set -- x86_64-linux-gnu.2.28 aarch64-linux-gnu.2.28
 for target in "$@"; do
-  [ -e "$root/cmake/toolchains/$target.cmake" ] && [[ $target == *-linux-* ]] ||
+  [ -e "$root/cmake/toolchains/$target.cmake" ] && [[ $target == *-linux-* || $target == *-macos ]] ||
     { echo "There is no toolchain file for $target in cmake/toolchains." >&2; exit 2; }
 done
 mkdir -p "$work"
@@ -47,10 +48,10 @@ zig=$(bash "$root/cmake/toolchains/install_zig.sh" "$work")
 export ZIG_GLOBAL_CACHE_DIR=${ZIG_GLOBAL_CACHE_DIR:-$work/zig-cache}
 packages=(cmake ninja-build pkg-config binutils libfmt-dev libeigen3-dev libxxhash-dev nlohmann-json3-dev
           libcli11-dev libboost-dev libvulkan-dev glslang-tools)
-[[ " $* " != *" aarch64"* ]] || packages+=(binutils-aarch64-linux-gnu qemu-user libc6-arm64-cross)
+[[ " $* " != *" aarch64-linux"* ]] || packages+=(binutils-aarch64-linux-gnu qemu-user libc6-arm64-cross)
 [[ " $* " != *musl* ]] || packages+=(musl)
 if wants rpm && [[ " $* " == *-gnu* ]]; then packages+=(rpm); fi
-if wants wheel; then packages+=(python3-dev); fi
+if wants wheel && [[ " $* " == *-linux-* ]]; then packages+=(python3-dev); fi
 bash "$root/cmake/install_packages.sh" --quiet "${packages[@]}"
 bash "$root/cmake/toolchains/fetch_sources.sh" "$work/sources" > "$work/sources.log" 2>&1 ||
   { cat "$work/sources.log"; exit 1; }
@@ -67,18 +68,26 @@ configure() {  # configure TARGET CMAKE_ARGUMENT...
 }
 
 build() {  # build TARGET CMAKE_ARGUMENT...
+  local of_linux=(tenon_static tenon_program_documents)
+  [[ $1 == *-linux-* ]] || of_linux=()
   configure "$@"
-  cmake --build "$work/$1" -j "$jobs" --target tenon_shared tenon_static tenon_server tenon_program \
-    tenon_plugin_vulkan tenon_program_documents >> "$work/$1.log" 2>&1 || { tail -n 40 "$work/$1.log"; return 1; }
+  cmake --build "$work/$1" -j "$jobs" --target tenon_shared tenon_server tenon_program tenon_plugin_vulkan "${of_linux[@]}" >> "$work/$1.log" 2>&1 || { tail -n 40 "$work/$1.log"; return 1; }
 }
 
 make_tar() {  # make_tar TARGET
   local name=tenon-$version-$1 stage=$work/stage
   rm -rf "${stage:?}/$name"
-  cmake --install "$work/$1" --prefix "$stage/$name" --strip > /dev/null
-  local strip=strip
-  [[ $1 == "$(uname -m)"-* ]] || strip=${1%%-*}-linux-gnu-strip
-  "$strip" --strip-debug --enable-deterministic-archives "$stage/$name/lib/libtenon.a"
+  if [[ $1 == universal-macos ]]; then
+    python3 "$root/cmake/packaging/universal.py" "$stage/tenon-$version-aarch64-macos" \
+      "$stage/tenon-$version-x86_64-macos" "$stage/$name"
+  elif [[ $1 == *-macos ]]; then  # stripping would make signatures invalid
+    cmake --install "$work/$1" --prefix "$stage/$name" > /dev/null
+  else
+    cmake --install "$work/$1" --prefix "$stage/$name" --strip > /dev/null
+    local strip=strip
+    [[ $1 == "$(uname -m)"-* ]] || strip=${1%%-*}-linux-gnu-strip
+    "$strip" --strip-debug --enable-deterministic-archives "$stage/$name/lib/libtenon.a"
+  fi
   tar --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
     --mode=u+rw,go+r,go-w -C "$stage" -cf - "$name" | gzip -9n > "$output/$name.tar.gz"
 }
@@ -112,12 +121,15 @@ for target in "$@"; do
   say "$target: the libraries, the plugin and the program"
   build "$target" -DCMAKE_INSTALL_LIBDIR=lib
   if wants tar; then make_tar "$target"; fi
+  [[ $target == *-linux-* ]] || continue
   if wants wheel; then make_wheel "$target"; fi
   if wants npm; then make_npm "$target"; fi
   [[ $target == *-gnu* ]] || continue
   if wants deb; then make_system_package "$target" DEB lib; fi
   if wants rpm; then make_system_package "$target" RPM lib64; fi
 done
+
+if wants tar && [[ " $* " == *" aarch64-macos "* && " $* " == *" x86_64-macos "* ]]; then make_tar universal-macos; fi
 
 glibc=()  # the builds of these targets
 for target in "$@"; do

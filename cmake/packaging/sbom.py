@@ -19,12 +19,14 @@ import sys
 import time
 from pathlib import Path
 
+from mach_o import is_mach_o, read_images
+
 HERE = Path(__file__).resolve().parent
 # The C and C++ libraries and the compiler's own: a file asks for them when it runs (NEEDED).
 OF_THE_SYSTEM = re.compile(r"/usr/(local/)?(lib|include/c\+\+|include/[^/]*-linux-gnu/(bits|sys|gnu|asm|c\+\+)|"
                            r"include/(linux|asm-generic|arpa|netinet|net|rpc))/|/usr/include/([^/]*-linux-gnu/)?[^/]*\.h$|"
                            r".*/lib/(libc/include|libc/musl|libc/glibc|include|libunwind/include)/")  # of zig
-LICENCE_OF_NEEDED = {"libc": "LGPL-2.1-or-later", "libm": "LGPL-2.1-or-later", "ld-linux": "LGPL-2.1-or-later",
+LICENCE_OF_NEEDED = {"libSystem": "NOASSERTION", "libc": "LGPL-2.1-or-later", "libm": "LGPL-2.1-or-later", "ld-linux": "LGPL-2.1-or-later",
                      "libstdc++": "GPL-3.0-or-later WITH GCC-exception-3.1",
                      "libgcc_s": "GPL-3.0-or-later WITH GCC-exception-3.1",
                      "libssl": "Apache-2.0", "libcrypto": "Apache-2.0", "libtenon": "Apache-2.0"}
@@ -101,8 +103,9 @@ def components(build, target, headers, third_party, own_folders):
             sys.exit(f"sbom.py: ninja knows no headers of {part}: build {target} first")
         for header in headers[part]:
             header = os.path.normpath(os.path.join(build, header))
-            # Links to headers of the building machine (cmake/cross_dependencies.cmake) are in the build folder.
-            if header.startswith(own_folders) and "/host_headers/" not in header:
+            # Links to headers of the building machine (cmake/cross_dependencies.cmake) are in the build folder,
+            # unpacked source packages in that of a release.
+            if header.startswith(own_folders) and "/host_headers/" not in header and "/sources/" not in header:
                 continue
             entry = third_party.of_header(header)
             if entry is not None:
@@ -114,6 +117,9 @@ def components(build, target, headers, third_party, own_folders):
 
 
 def needed(file):
+    data = file.read_bytes()
+    if is_mach_o(data):
+        return [Path(library.name).name for image in read_images(data) for library in image.libraries]
     return re.findall(r"\(NEEDED\).*\[(.*)\]", tool("readelf", "-d", str(file)))
 
 
@@ -168,10 +174,12 @@ def main():
     output.mkdir(parents=True, exist_ok=True)
     own_folders = (str(build) + "/", str(HERE.parent.parent) + "/")
     headers, third_party = headers_by_object(build), ThirdParty()
-    targets = {"libtenon": f"lib/libtenon.so.{version}", "libtenon-server": f"lib/libtenon-server.so.{version}",
-               "libtenon-hub": f"lib/libtenon-hub.so.{version}", "libtenon-media": f"lib/libtenon-media.so.{version}",
+    ending = f".{version}.dylib" if (build / f"lib/libtenon.{version}.dylib").exists() else f".so.{version}"
+    libraries = ("libtenon", "libtenon-server", "libtenon-hub", "libtenon-media")
+    targets = {**{library: f"lib/{library}{ending}" for library in libraries},
                "tenon": "bin/tenon",
-               **{plugin.stem: f"lib/tenon/{plugin.name}" for plugin in sorted(build.glob("lib/tenon/*.so"))}}
+               **{plugin.stem: f"lib/tenon/{plugin.name}" for pattern in ("*.so", "*.dylib")
+                  for plugin in sorted(build.glob(f"lib/tenon/{pattern}"))}}
     used, version_of = {}, {}
     for name, target in targets.items():
         file = build / target

@@ -14,7 +14,7 @@ class Header {
   /// Reads the next `size_bytes` bytes at `offset`.
   bool load(uint64_t offset, size_t size_bytes) {
     return size_bytes <= bytes_.size() && contains(offset, size_bytes) &&
-           file_.read_at(offset, std::span(bytes_).first(size_bytes));
+           file_.read_at(begin_ + offset, std::span(bytes_).first(size_bytes));
   }
   [[nodiscard]] uint16_t u16(size_t at) const { return number<uint16_t>(at); }
   [[nodiscard]] uint32_t u32(size_t at) const { return number<uint32_t>(at); }
@@ -24,6 +24,12 @@ class Header {
   /// Whether the file has these bytes.
   [[nodiscard]] bool contains(uint64_t offset, uint64_t size_bytes) const {
     return offset <= size_bytes_ && size_bytes <= size_bytes_ - offset;
+  }
+  /// The header of a file inside this one, whose bytes this one has.
+  [[nodiscard]] Header inside(uint64_t offset, uint64_t size_bytes) const {
+    Header header(file_, size_bytes);
+    header.begin_ = begin_ + offset;
+    return header;
   }
 
  private:
@@ -36,6 +42,7 @@ class Header {
 
   const LibraryBytes& file_;
   uint64_t size_bytes_;
+  uint64_t begin_ = 0;
   std::array<std::byte, 112> bytes_{};
 };
 
@@ -101,8 +108,8 @@ bool is_whole_pe(Header header) {
   return true;
 }
 
-/// <mach-o/loader.h>; universal files, which hold several images, are not taken.
-bool is_whole_mach_o(Header header) {
+/// An image as <mach-o/loader.h> has it.
+bool is_whole_mach_o_image(Header header) {
   constexpr uint32_t kMagic64 = 0xfeedfacf;
   constexpr uint32_t kDylib = 6;
   constexpr uint32_t kBundle = 8;
@@ -126,6 +133,30 @@ bool is_whole_mach_o(Header header) {
       if (!header.contains(header.u64(40), header.u64(48))) return false;
     }
     at += command_bytes;
+  }
+  return true;
+}
+
+uint32_t swapped(uint32_t value) {
+  return value << 24 | (value & 0xff00) << 8 | (value >> 8 & 0xff00) | value >> 24;
+}
+
+/// An image, or a universal file of several (<mach-o/fat.h>, whose numbers are big-endian).
+bool is_whole_mach_o(Header header) {
+  constexpr uint32_t kUniversalMagic = 0xcafebabe;
+  constexpr uint32_t kMostImages = 16;
+  constexpr size_t kEntryBytes = 20;
+  if (!header.load(0, 8) || swapped(header.u32(0)) != kUniversalMagic) {
+    return is_whole_mach_o_image(header);
+  }
+  const uint32_t num_images = swapped(header.u32(4));
+  if (num_images == 0 || num_images > kMostImages) return false;
+  for (uint32_t i = 0; i < num_images; ++i) {
+    if (!header.load(8 + i * kEntryBytes, kEntryBytes)) return false;
+    const uint64_t offset = swapped(header.u32(8));
+    const uint64_t size_bytes = swapped(header.u32(12));
+    if (!header.contains(offset, size_bytes)) return false;
+    if (!is_whole_mach_o_image(header.inside(offset, size_bytes))) return false;
   }
   return true;
 }

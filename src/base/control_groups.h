@@ -10,7 +10,7 @@ namespace tenon {
 
 /// CPUs available to the process: usable CPUs (System::num_usable_cpus, which cpusets narrow),
 /// capped by the lowest CPU quota of its groups, rounded down; at least 1. Unreadable files set no
-/// limit.
+/// limit. On macOS, the performance cores.
 uint32_t num_allowed_cpus(System& system) noexcept;
 
 /// Lowest memory limit of its groups, in bytes; UINT64_MAX for none.

@@ -15,7 +15,7 @@ void futex_wait(const std::atomic<uint32_t>& word, uint32_t seen,
                 uint64_t timeout_ns = kFutexForever) noexcept;
 
 /// Wakes all threads that sleep on `word`, which may be gone: only its address is used.
-/// Async-signal-safe on Linux.
+/// Async-signal-safe on Linux and macOS.
 void futex_wake_all(const std::atomic<uint32_t>& word) noexcept;
 
 }  // namespace tenon

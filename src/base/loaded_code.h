@@ -11,6 +11,9 @@ namespace tenon {
 #ifdef _WIN32
 inline constexpr std::string_view kLibraryPrefix = "";
 inline constexpr std::string_view kLibraryEnding = ".dll";
+#elif defined(__APPLE__)
+inline constexpr std::string_view kLibraryPrefix = "lib";
+inline constexpr std::string_view kLibraryEnding = ".dylib";
 #else
 inline constexpr std::string_view kLibraryPrefix = "lib";
 inline constexpr std::string_view kLibraryEnding = ".so";

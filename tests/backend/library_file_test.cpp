@@ -26,6 +26,9 @@ class Image final : public LibraryBytes {
     std::memcpy(bytes_.data() + at, &value, sizeof value);
     return *this;
   }
+  void copy(size_t at, const Image& other) {
+    std::memcpy(bytes_.data() + at, other.bytes_.data(), other.size());
+  }
   void resize(size_t size_bytes) { bytes_.resize(size_bytes); }
   [[nodiscard]] size_t size() const { return bytes_.size(); }
   [[nodiscard]] bool is_whole(LibraryFormat format) const {
@@ -72,6 +75,28 @@ Image mach_o() {
   image.set<uint32_t>(20, 72 + 16);
   image.set<uint32_t>(32, 0x19).set<uint32_t>(36, 72).set<uint64_t>(32 + 48, 300);
   image.set<uint32_t>(104, 0x0d).set<uint32_t>(108, 16);
+  return image;
+}
+
+/// As Mach-O has them in universal files.
+uint32_t big_endian(uint32_t value) {
+  return value << 24 | (value & 0xff00) << 8 | (value >> 8 & 0xff00) | value >> 24;
+}
+
+constexpr size_t kFirstImage = 64;
+constexpr size_t kSecondImage = 384;
+
+/// Two such dylibs in one file.
+Image universal() {
+  Image image(kSecondImage + 300);
+  image.set(0, big_endian(0xcafebabe)).set(4, big_endian(2));
+  size_t entry = 8;
+  for (const size_t offset : {kFirstImage, kSecondImage}) {
+    image.set(entry + 8, big_endian(static_cast<uint32_t>(offset)));
+    image.set(entry + 12, big_endian(300));
+    image.copy(offset, mach_o());
+    entry += 20;
+  }
   return image;
 }
 
@@ -168,6 +193,33 @@ TEST(LibraryFile, CommandsOfMachOAreChecked) {
   EXPECT_FALSE(mach_o().set<uint32_t>(36, 0).is_whole(kMachO)) << "would never end";
   EXPECT_FALSE(mach_o().set<uint32_t>(36, 0x1000).is_whole(kMachO));
   EXPECT_FALSE(mach_o().set<uint64_t>(32 + 40, UINT64_MAX).is_whole(kMachO)) << "wraps around";
+}
+
+TEST(LibraryFile, EachImageOfAUniversalOneIsChecked) {
+  constexpr auto kMachO = LibraryFormat::MachO;
+  EXPECT_TRUE(universal().is_whole(kMachO));
+  EXPECT_TRUE(universal().set(4, big_endian(1)).set<uint32_t>(kSecondImage, 0).is_whole(kMachO))
+      << "bytes after its images";
+  EXPECT_FALSE(universal().set(4, big_endian(0)).is_whole(kMachO)) << "no image";
+  EXPECT_FALSE(universal().set(4, big_endian(0xffffffff)).is_whole(kMachO)) << "too many images";
+  EXPECT_FALSE(universal().set<uint32_t>(kFirstImage, 0).is_whole(kMachO)) << "the first is none";
+  EXPECT_FALSE(universal().set<uint32_t>(kSecondImage + 12, 2).is_whole(kMachO)) << "a program";
+  EXPECT_FALSE(universal().set(36, big_endian(0xffffffff)).is_whole(kMachO)) << "lies beyond";
+  EXPECT_FALSE(universal().set(40, big_endian(0xffffffff)).is_whole(kMachO)) << "ends beyond";
+  // The segment ends beyond the image, though not beyond the file.
+  EXPECT_FALSE(universal().set(20, big_endian(200)).is_whole(kMachO));
+  EXPECT_FALSE(universal().set(8, big_endian(0)).set(16, big_endian(0)).is_whole(kMachO))
+      << "contains itself";
+  for (size_t size = 0; size < universal().size(); ++size) {
+    Image image = universal();
+    image.resize(size);
+    ASSERT_FALSE(image.is_whole(kMachO)) << size << " bytes";
+  }
+  for (size_t at = 0; at < universal().size(); ++at) {
+    for (const int value : {0, 1, 0x7f, 0x80, 0xff}) {
+      (void)universal().set<uint8_t>(at, static_cast<uint8_t>(value)).is_whole(kMachO);
+    }
+  }
 }
 
 }  // namespace

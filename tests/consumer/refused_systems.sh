@@ -28,6 +28,7 @@ verdict 'knows no system "FreeBSD"' -DCMAKE_SYSTEM_NAME=FreeBSD
 verdict "" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=AMD64
 verdict "runs on Windows only on x86-64" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=ARM64
 verdict "by g++ of mingw-w64" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_CXX_COMPILER_ID=MSVC
-verdict "does not run on macOS yet" -DCMAKE_SYSTEM_NAME=Darwin
+verdict "" -DCMAKE_SYSTEM_NAME=Darwin -DCMAKE_SYSTEM_PROCESSOR=arm64
+verdict "for one processor at a time" -DCMAKE_SYSTEM_NAME=Darwin "-DCMAKE_OSX_ARCHITECTURES=arm64;x86_64"
 verdict 'no kernels for the processor "riscv64"' -DCMAKE_SYSTEM_PROCESSOR=riscv64
 grep -q 'include(supported_systems)' "$root/CMakeLists.txt"

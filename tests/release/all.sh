@@ -20,6 +20,9 @@ shopt -s nullglob
 for archive in "$dist"/tenon-[0-9]*-linux-*.tar.gz; do
   bash "$root/tests/release/check.sh" "$archive" "$work/archive" ${tenon:+"$tenon"}
 done
+for archive in "$dist"/tenon-[0-9]*-macos.tar.gz; do
+  bash "$root/tests/release/check_macos.sh" "$archive"
+done
 for archive in "$dist"/tenon-[0-9]*-x86_64-linux-gnu*.tar.gz; do
   # Users' programs by this machine's own compiler, which has another C++ library.
   bash "$root/tests/consumer/run.sh" "$archive" "$work/consumer" cc c++ > "$work/consumer.log" 2>&1 \

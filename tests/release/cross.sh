@@ -11,5 +11,6 @@ work=${WORK:-$root/build-release}
 zig=$(bash "$root/cmake/toolchains/install_zig.sh" "$work")
 TENON_ZIG=$zig WORK=$work bash "$root/cmake/packaging/release.sh" --parts tar --output "$work/checked" "$target"
 archives=("$work/checked"/tenon-*-"$target".tar.gz)
+if [[ $target == *-macos ]]; then exec bash "$root/tests/release/check_macos.sh" "${archives[0]}"; fi
 ZIG=$zig ZIG_GLOBAL_CACHE_DIR=${ZIG_GLOBAL_CACHE_DIR:-$work/zig-cache} \
   bash "$root/tests/release/check.sh" "${archives[0]}" "$work/check-$target" "${@:2:1}"

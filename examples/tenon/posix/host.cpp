@@ -91,7 +91,9 @@ HugeBlock::HugeBlock(size_t size) {
   void* pages = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) throw Failure("no memory to measure the stream read; free 1 GiB");
   base_ = static_cast<char*>(pages);
+#ifdef MADV_HUGEPAGE  // macOS chooses sizes of pages by itself
   (void)madvise(base_, size_, MADV_HUGEPAGE);
+#endif
   data_ = base_ + (kHugePage - reinterpret_cast<uintptr_t>(base_) % kHugePage) % kHugePage;
 }
 

@@ -32,8 +32,8 @@ class LibEdit {
   static constexpr unsigned char kEndOfFile = 2, kRefresh = 4, kRedisplay = 8;
 
   LibEdit() {
-    // Debian's soname, then the soname of other systems.
-    for (const char* name : {"libedit.so.2", "libedit.so.0"}) {
+    // Debian's soname, that of other systems, and macOS's own.
+    for (const char* name : {"libedit.so.2", "libedit.so.0", "/usr/lib/libedit.3.dylib"}) {
       library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
       if (library_ != nullptr) break;
     }

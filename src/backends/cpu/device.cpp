@@ -5,6 +5,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -70,7 +73,21 @@ bool has_avx512() {
 #endif
 #endif
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) && defined(__APPLE__)
+/// Asks the kernel for a feature; systems that do not know its name lack it.
+bool has_feature(const char* name) {
+  int32_t value = 0;
+  size_t size = sizeof value;
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+}
+/// The second name is that of macOS 11.
+[[maybe_unused]] bool has_dot_product() {
+  return has_feature("hw.optional.arm.FEAT_DotProd") || has_feature("hw.optional.armv8_2_dotprod");
+}
+#if defined(TENON_KERNELS_NEON_I8MM)
+bool has_i8mm() { return has_dot_product() && has_feature("hw.optional.arm.FEAT_I8MM"); }
+#endif
+#elif defined(__aarch64__)
 /// Reads the hardware capabilities from Linux (HWCAP_ASIMDDP of <asm/hwcap.h>).
 [[maybe_unused]] bool has_dot_product() {
   constexpr unsigned long kDotProduct = 1ul << 20;
@@ -138,6 +155,11 @@ std::string processor_name() {
   std::string name(text.data());
   while (!name.empty() && name.back() == ' ') name.pop_back();
   return name;
+#elif defined(__APPLE__)
+  std::array<char, 128> text{};
+  size_t size = text.size() - 1;
+  if (sysctlbyname("machdep.cpu.brand_string", text.data(), &size, nullptr, 0) != 0) return "arm64";
+  return text.data();
 #else
   return "unknown processor";
 #endif

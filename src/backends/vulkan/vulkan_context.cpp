@@ -64,6 +64,7 @@ void Context::create_device() {
     extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
     features.vulkan12.pNext = &subgroups;
   }
+  if (physical_.is_portable) extensions.push_back(kPortabilityExtension);
   if (physical_.has_memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (physical_.has_matrices) {
     extensions.push_back(kMatrixExtension);

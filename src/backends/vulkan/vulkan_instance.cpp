@@ -13,9 +13,21 @@ namespace {
 /// Shared memory per workgroup of the unit shaders: linear_narrow with eight subgroups.
 constexpr uint32_t kUnitSharedBytes = 32768;
 
+/// Folders besides the dynamic loader's own; on macOS it searches none of those in use.
+constexpr const char* kLoaderFolders[] = {
+    "",
+#if defined(__APPLE__)
+    "/usr/local/lib/",
+    "/opt/homebrew/lib/",
+#endif
+};
+
 /// Never unloaded: drivers leave threads.
 PFN_vkGetInstanceProcAddr open_loader(const char* name) {
-  void* library = backends::open_driver(name, true);
+  void* library = nullptr;
+  for (const char* folder : kLoaderFolders) {
+    if (library == nullptr) library = backends::open_driver(folder + std::string(name), true);
+  }
   if (library == nullptr) {
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} not found: no Vulkan loader is installed",
                      name);
@@ -26,6 +38,21 @@ PFN_vkGetInstanceProcAddr open_loader(const char* name) {
     backends::refuse(TENON_BACKEND_UNSUPPORTED, "{} is no Vulkan loader", name);
   }
   return find;
+}
+
+/// Whether the loader asks programs to say that they take drivers over another interface, such as
+/// MoltenVK (VK_KHR_portability_enumeration): it hides them otherwise.
+bool hides_portable_drivers(PFN_vkGetInstanceProcAddr find) {
+  const auto list = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(
+      find(VK_NULL_HANDLE, "vkEnumerateInstanceExtensionProperties"));
+  uint32_t count = 0;
+  if (list == nullptr || list(nullptr, &count, nullptr) < 0) return false;
+  std::vector<VkExtensionProperties> extensions(count);
+  if (list(nullptr, &count, extensions.data()) < 0) return false;
+  extensions.resize(count);
+  return std::ranges::any_of(extensions, [](const VkExtensionProperties& extension) {
+    return std::strcmp(extension.extensionName, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME) == 0;
+  });
 }
 
 VkInstance create_instance(PFN_vkGetInstanceProcAddr find) {
@@ -42,6 +69,12 @@ VkInstance create_instance(PFN_vkGetInstanceProcAddr find) {
   VkInstanceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   info.pApplicationInfo = &application;
+  const char* const portability = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
+  if (hides_portable_drivers(find)) {
+    info.flags = VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = &portability;
+  }
   const auto create =
       reinterpret_cast<PFN_vkCreateInstance>(find(VK_NULL_HANDLE, "vkCreateInstance"));
   VkInstance instance = VK_NULL_HANDLE;
@@ -192,6 +225,7 @@ void Instance::read_extensions(PhysicalDevice& device) const {
     });
   };
   device.has_memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  device.is_portable = has(kPortabilityExtension);
   read_matrices(device, has(kMatrixExtension));
   if (!has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) return;
   VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups{};

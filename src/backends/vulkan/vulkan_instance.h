@@ -16,9 +16,15 @@ namespace tenon::vulkan {
 
 #ifdef _WIN32
 inline constexpr char kLoader[] = "vulkan-1.dll";
+#elif defined(__APPLE__)
+// Of LunarG's SDK and of Homebrew (MoltenVK).
+inline constexpr char kLoader[] = "libvulkan.1.dylib";
 #else
 inline constexpr char kLoader[] = "libvulkan.so.1";
 #endif
+
+/// Extension of drivers over another interface; a device that has it must be told so.
+inline constexpr char kPortabilityExtension[] = "VK_KHR_portability_subset";
 
 /// Properties of a physical device that this backend uses.
 struct PhysicalDevice {
@@ -39,6 +45,7 @@ struct PhysicalDevice {
   uint64_t memory_available = 0;
   uint32_t heap = 0;
   bool has_memory_budget = false;   ///< VK_EXT_memory_budget: `memory_available` is current
+  bool is_portable = false;         ///< VK_KHR_portability_subset, as MoltenVK has it
   bool has_full_subgroups = false;  ///< VK_EXT_subgroup_size_control can guarantee them
   bool has_unit_products = false;   ///< supports unit shaders, apart from matrices
   bool has_matrices = false;        ///< supports cooperative matrices of the shape used

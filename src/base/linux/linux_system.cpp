@@ -103,27 +103,6 @@ int64_t sum_huge_pages(uintptr_t begin, uintptr_t end) noexcept {
 
 class RealSystem : public PosixSystem {
  public:
-  void* map_pages(uint64_t size_bytes) noexcept override {
-    const bool large = size_bytes >= kHugePageBytes;
-    const uint64_t extra = large ? kHugePageBytes : 0;
-    if (size_bytes == 0 || size_bytes > SIZE_MAX - extra - page_bytes()) return nullptr;
-    const uint64_t size = round_up(size_bytes, page_bytes());
-    void* pages = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | map_flags(), -1, 0);
-    if (pages == MAP_FAILED) return nullptr;
-    // Unmap the parts before the first 2 MiB border and after the block.
-    const auto begin = reinterpret_cast<uintptr_t>(pages);
-    const uint64_t before = large ? round_up(begin, kHugePageBytes) - begin : 0;
-    char* const aligned = static_cast<char*>(pages) + before;
-    if (before > 0) ::munmap(pages, before);
-    if (extra > before) ::munmap(aligned + size, extra - before);
-    return aligned;
-  }
-
-  void unmap_pages(void* pages, uint64_t size_bytes) noexcept override {
-    if (pages != nullptr) ::munmap(pages, round_up(size_bytes, page_bytes()));
-  }
-
   int advise_huge_pages(void* pages, uint64_t size_bytes) noexcept override {
     return ::madvise(pages, round_up(size_bytes, page_bytes()), MADV_HUGEPAGE) == 0 ? 0 : -errno;
   }
@@ -185,16 +164,6 @@ class RealSystem : public PosixSystem {
       }
     }
     return 0;
-  }
-
- protected:
-  /// Extra flags for map_pages.
-  [[nodiscard]] virtual int map_flags() const noexcept { return 0; }
-
- private:
-  static uint64_t page_bytes() noexcept { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
-  static uint64_t round_up(uint64_t value, uint64_t alignment) noexcept {
-    return (value + alignment - 1) & ~(alignment - 1);
   }
 };
 

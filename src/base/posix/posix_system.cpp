@@ -38,7 +38,45 @@ uint64_t nanoseconds(const timespec& time) noexcept {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
+/// Time of the last change of a file, a member of another name on macOS.
+template <typename Stat>
+int64_t modified_ns(const Stat& info) noexcept {
+  if constexpr (requires { info.st_mtimespec; }) {
+    return int64_t{info.st_mtimespec.tv_sec} * 1'000'000'000 + info.st_mtimespec.tv_nsec;
+  } else {
+    return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  }
+}
+
+/// Bytes of one read or write: macOS refuses more than INT_MAX, Linux transfers about as many.
+constexpr uint64_t kMostTransferBytes = uint64_t{1} << 30;
+
 }  // namespace
+
+uint64_t PosixSystem::page_bytes() noexcept {
+  return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void* PosixSystem::map_pages(uint64_t size_bytes) noexcept {
+  const bool large = size_bytes >= kHugePageBytes;
+  const uint64_t extra = large ? kHugePageBytes : 0;
+  if (size_bytes == 0 || size_bytes > SIZE_MAX - extra - page_bytes()) return nullptr;
+  const uint64_t size = round_up(size_bytes, page_bytes());
+  void* pages = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | map_flags(), -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  // Unmap the parts before the first 2 MiB border and after the block.
+  const auto begin = reinterpret_cast<uintptr_t>(pages);
+  const uint64_t before = large ? round_up(begin, kHugePageBytes) - begin : 0;
+  char* const aligned = static_cast<char*>(pages) + before;
+  if (before > 0) ::munmap(pages, before);
+  if (extra > before) ::munmap(aligned + size, extra - before);
+  return aligned;
+}
+
+void PosixSystem::unmap_pages(void* pages, uint64_t size_bytes) noexcept {
+  if (pages != nullptr) ::munmap(pages, round_up(size_bytes, page_bytes()));
+}
 
 int PosixSystem::duplicate(int fd) noexcept {
   const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -49,9 +87,9 @@ int PosixSystem::stat(int fd, FileStat& out) noexcept {
   struct ::stat info;
   if (::fstat(fd, &info) != 0) return -errno;
   out.size_bytes = static_cast<uint64_t>(info.st_size);
-  out.modified_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  out.modified_ns = modified_ns(info);
   out.inode = info.st_ino;
-  out.device = info.st_dev;
+  out.device = static_cast<uint64_t>(info.st_dev);
   out.is_regular = S_ISREG(info.st_mode);
   out.owner = info.st_uid;
   out.mode = info.st_mode & 07777u;
@@ -60,7 +98,7 @@ int PosixSystem::stat(int fd, FileStat& out) noexcept {
 
 int64_t PosixSystem::read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept {
   if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) return -EINVAL;
-  const uint64_t size = std::min<uint64_t>(size_bytes, SSIZE_MAX);
+  const uint64_t size = std::min(size_bytes, kMostTransferBytes);
   const ssize_t count = ::pread(fd, buffer, size, static_cast<off_t>(offset));
   return count >= 0 ? count : -errno;
 }
@@ -78,7 +116,7 @@ int64_t PosixSystem::write_at(int fd, const void* buffer, uint64_t size_bytes,
   // The host may change the limit at any time. A write that begins at it raises SIGXFSZ.
   const uint64_t limit = file_size_limit();
   if (size_bytes > 0 && offset >= limit) return -EFBIG;
-  const uint64_t size = std::min({size_bytes, limit - offset, uint64_t{SSIZE_MAX}});
+  const uint64_t size = std::min({size_bytes, limit - offset, kMostTransferBytes});
   const ssize_t count = ::pwrite(fd, buffer, size, static_cast<off_t>(offset));
   return count >= 0 ? count : -errno;
 }
@@ -152,11 +190,14 @@ int PosixSystem::start_thread(ThreadHandle& out, uint64_t stack_bytes, void* (*e
   pthread_attr_t attributes;
   int error = ::pthread_attr_init(&attributes);
   if (error != 0) return -error;
-  ::pthread_attr_setstacksize(&attributes, std::max<uint64_t>(stack_bytes, PTHREAD_STACK_MIN));
+  // Whole pages, or the size is refused.
+  ::pthread_attr_setstacksize(
+      &attributes, round_up(std::max<uint64_t>(stack_bytes, PTHREAD_STACK_MIN), page_bytes()));
+  prepare_thread(attributes);
   // A new thread inherits its creator's signal mask, so it never runs with signals unblocked.
   sigset_t all;
   sigset_t saved;
-  ::sigfillset(&all);
+  sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &saved);
   error = ::pthread_create(&thread, &attributes, entry, arg);
   ::pthread_sigmask(SIG_SETMASK, &saved, nullptr);

@@ -2,12 +2,16 @@
 // and what it does better than POSIX.
 #pragma once
 
+#include <pthread.h>
+
 #include "base/system.h"
 
 namespace tenon {
 
 class PosixSystem : public System {
  public:
+  void* map_pages(uint64_t size_bytes) noexcept override;
+  void unmap_pages(void* pages, uint64_t size_bytes) noexcept override;
   int duplicate(int fd) noexcept override;
   int stat(int fd, FileStat& out) noexcept override;
   int64_t read_at(int fd, void* buffer, uint64_t size_bytes, uint64_t offset) noexcept override;
@@ -39,6 +43,17 @@ class PosixSystem : public System {
   void release(void* memory, uint64_t size_bytes, uint64_t alignment) noexcept override;
   void* find_symbol(void* library, const char* name) noexcept override;
   void keep_library(const char* path) noexcept override;
+
+ protected:
+  /// Extra flags of mmap for map_pages.
+  [[nodiscard]] virtual int map_flags() const noexcept { return 0; }
+  /// Adds what the system has for a thread of the library to the attributes of a new one.
+  virtual void prepare_thread(pthread_attr_t&) noexcept {}
+
+  static uint64_t page_bytes() noexcept;
+  static uint64_t round_up(uint64_t value, uint64_t alignment) noexcept {
+    return (value + alignment - 1) & ~(alignment - 1);
+  }
 };
 
 }  // namespace tenon

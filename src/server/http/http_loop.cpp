@@ -24,6 +24,7 @@
 #include "server/http/client_address.h"
 #include "server/http/http_connection.h"
 #include "server/http/http_head.h"
+#include "server/http/sockets.h"
 
 namespace tenon_http {
 namespace {
@@ -60,11 +61,7 @@ bool has_waiting(int listening) {
 /// Accepted descriptor until a connection owns it.
 class Accepted {
  public:
-  explicit Accepted(int listening) {
-    socklen_t size = sizeof peer_;
-    fd_ = ::accept4(listening, reinterpret_cast<sockaddr*>(&peer_), &size,
-                    SOCK_NONBLOCK | SOCK_CLOEXEC);
-  }
+  explicit Accepted(int listening) { fd_ = accept_socket(listening, peer_); }
   Accepted(const Accepted&) = delete;
   Accepted& operator=(const Accepted&) = delete;
   ~Accepted() {
@@ -276,7 +273,7 @@ class HttpLoop::State : public HttpConnections, public std::enable_shared_from_t
            [&](Failure why) noexcept {
              if (accepted.get() < 0 || limits_.tls != nullptr) return;
              const std::string_view words = last_words(why, ErrorShape::OpenAi);
-             (void)::send(accepted.get(), words.data(), words.size(), MSG_NOSIGNAL);
+             (void)send_bytes(accepted.get(), words.data(), words.size());
              (void)::shutdown(accepted.get(), SHUT_WR);
            });
   }

@@ -13,6 +13,8 @@
 #include <memory>
 #include <string_view>
 
+#include "server/http/sockets.h"
+
 namespace tenon_http {
 namespace {
 
@@ -42,7 +44,7 @@ class PostSocket {
 
   [[nodiscard]] bool send(std::string_view bytes) const {
     while (fd_ >= 0 && !bytes.empty()) {
-      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const int64_t sent = send_bytes(fd_, bytes.data(), bytes.size());
       if (sent > 0) {
         bytes.remove_prefix(static_cast<size_t>(sent));
       } else if (!is_busy() || !wait_for(POLLOUT)) {
@@ -71,7 +73,7 @@ class PostSocket {
   static bool is_busy() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
   bool connect(const addrinfo& address) {
-    fd_ = ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd_ = open_socket(address.ai_family, address.ai_socktype);
     if (fd_ < 0) return false;
     if (::connect(fd_, address.ai_addr, address.ai_addrlen) == 0) return true;
     if (errno != EINPROGRESS || !wait_for(POLLOUT)) return false;

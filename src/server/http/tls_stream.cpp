@@ -10,6 +10,8 @@
 #include <system_error>
 #include <tenon/error.hpp>
 
+#include "server/http/sockets.h"
+
 namespace tenon_http {
 namespace {
 
@@ -32,8 +34,8 @@ int finish_transfer(BIO* bio, ssize_t size, int retry) {
 }
 
 int bio_send(BIO* bio, const char* bytes, int size) {
-  return finish_transfer(
-      bio, ::send(socket_of(bio), bytes, static_cast<size_t>(size), MSG_NOSIGNAL), BIO_FLAGS_WRITE);
+  return finish_transfer(bio, send_bytes(socket_of(bio), bytes, static_cast<size_t>(size)),
+                         BIO_FLAGS_WRITE);
 }
 
 int bio_receive(BIO* bio, char* bytes, int size) {

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 namespace tenon_http {
 namespace {
@@ -64,7 +66,7 @@ class Reserve {
     pid_t holder = kNobody;
     while (!holder_.compare_exchange_weak(holder, mine, std::memory_order_acquire)) {
       if (holder == mine) {
-        holder_.wait(mine, std::memory_order_relaxed);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
         holder = kNobody;
       }
     }
@@ -74,7 +76,6 @@ class Reserve {
     if (--num_mine > 0) return;
     ::madvise(begin_, kReserveBytes, MADV_DONTNEED);
     holder_.store(kNobody, std::memory_order_release);
-    holder_.notify_one();
   }
 
   std::byte* begin_;
