@@ -312,7 +312,7 @@ class RowConverter {
     to_ = &to;
     from_ = from;
     rows_ = rows;
-    encode_ = row_encoder(to.id);
+    encode_ = weighted_encoder(to.id);
     importance_ = importance;
     in_ = in;
     out_ = out;
@@ -348,10 +348,10 @@ class RowConverter {
       }
       std::byte* out = self.out_.data() + row * out_bytes;
       if (self.importance_.empty()) {
-        self.encode_.even(values, out, columns);
+        self.to_->encode_row(values, out, columns);
       } else {
         const uint64_t matrix = (self.from_ + row) / rows_each;
-        self.encode_.weighted(values, self.importance_.data() + matrix * columns, out, columns);
+        self.encode_(values, self.importance_.data() + matrix * columns, out, columns);
       }
     }
   }
@@ -373,7 +373,7 @@ class RowConverter {
   const FormatInfo* to_ = nullptr;
   uint64_t from_ = 0;
   uint64_t rows_ = 0;
-  RowEncoder encode_;
+  EncodeWeightedRow encode_ = nullptr;
   std::span<const float> importance_;
   std::span<const std::byte> in_;
   std::span<std::byte> out_;
@@ -485,7 +485,7 @@ void write_quantized(const std::shared_ptr<System>& system, const ModelFile& fil
     std::vector<float> weights;
     if (to.id != tensor.format) {
       reserve(encoded, most * out_bytes);
-      if (importance && row_encoder(to.id).weighted != nullptr) weights = importance->of(tensor);
+      if (importance && weighted_encoder(to.id) != nullptr) weights = importance->of(tensor);
     }
     for (uint64_t row = 0; row < rows; row += most) {
       const double fraction = static_cast<double>(written) /

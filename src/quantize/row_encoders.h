@@ -1,4 +1,5 @@
-// Encoders of rows, even and by the weight of each value.
+// Encoders of rows that weigh the error of each value. Weights of 1 give the blocks of the table of
+// formats.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,7 @@ namespace tenon {
 using EncodeWeightedRow = void (*)(const float* in, const float* weights, void* blocks,
                                    uint64_t values) noexcept;
 
-struct RowEncoder {
-  EncodeRow even = nullptr;              ///< the blocks of FormatInfo::encode_row; nullptr without
-  EncodeWeightedRow weighted = nullptr;  ///< nullptr if blocks do not depend on weights
-};
-
-RowEncoder row_encoder(Format format) noexcept;
+/// nullptr for formats whose blocks do not depend on weights.
+EncodeWeightedRow weighted_encoder(Format format) noexcept;
 
 }  // namespace tenon

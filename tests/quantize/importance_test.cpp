@@ -302,20 +302,16 @@ double weighted_error(const FormatInfo& info, const Row& row, const std::vector<
   return error;
 }
 
-TEST(RowEncoders, AreThoseOfTheTableWithoutWeights) {
+TEST(RowEncoders, AreThoseOfTheTableForEqualWeights) {
   const Row row = random_row(512, 1);
+  const std::vector<float> ones(512, 1.0f);
   for (const FormatInfo& info : kFormats) {
+    const EncodeWeightedRow encode = weighted_encoder(info.id);
+    if (encode == nullptr) continue;
     SCOPED_TRACE(info.name);
-    const RowEncoder encoder = row_encoder(info.id);
-    ASSERT_EQ(encoder.even == nullptr, info.encode_row == nullptr);
-    if (info.encode_row == nullptr) continue;
     std::vector<char> expected(*row_bytes(info, 512)), blocks(expected.size());
     info.encode_row(row.values.data(), expected.data(), 512);
-    encoder.even(row.values.data(), blocks.data(), 512);
-    EXPECT_EQ(blocks, expected);
-    if (encoder.weighted == nullptr) continue;
-    const std::vector<float> ones(512, 1.0f);
-    encoder.weighted(row.values.data(), ones.data(), blocks.data(), 512);
+    encode(row.values.data(), ones.data(), blocks.data(), 512);
     EXPECT_EQ(blocks, expected);
   }
 }
@@ -323,17 +319,17 @@ TEST(RowEncoders, AreThoseOfTheTableWithoutWeights) {
 TEST(RowEncoders, LowerTheWeightedError) {
   size_t weighted = 0;
   for (const FormatInfo& info : kFormats) {
-    const RowEncoder encoder = row_encoder(info.id);
-    if (encoder.weighted == nullptr) continue;
+    const EncodeWeightedRow encode = weighted_encoder(info.id);
+    if (encode == nullptr) continue;
     SCOPED_TRACE(info.name);
     ++weighted;
     double even_error = 0, error = 0;
     for (uint32_t seed = 1; seed <= 3; ++seed) {
       const Row row = random_row(512, seed);
       std::vector<char> blocks(*row_bytes(info, 512));
-      encoder.even(row.values.data(), blocks.data(), 512);
+      info.encode_row(row.values.data(), blocks.data(), 512);
       even_error += weighted_error(info, row, blocks);
-      encoder.weighted(row.values.data(), row.weights.data(), blocks.data(), 512);
+      encode(row.values.data(), row.weights.data(), blocks.data(), 512);
       error += weighted_error(info, row, blocks);
     }
     EXPECT_LT(error, 0.97 * even_error);
@@ -392,8 +388,8 @@ TEST_F(QuantizeByImportance, HasTheBlocksOfWeightedEncoders) {
     const std::vector<float> weights = matrix.of(tensor);
     std::vector<char> expected(tensor.bytes), blocks(tensor.bytes);
     for (uint64_t r = 0; r < 2; ++r) {
-      row_encoder(info.id).weighted(row.values.data() + r * 256, weights.data(),
-                                    expected.data() + r * tensor.bytes / 2, 256);
+      weighted_encoder(info.id)(row.values.data() + r * 256, weights.data(),
+                                expected.data() + r * tensor.bytes / 2, 256);
     }
     out->read(tensor, 0, std::as_writable_bytes(std::span(blocks)));
     EXPECT_EQ(blocks, expected) << i;
