@@ -86,10 +86,7 @@ class HostStore final : public tenon::BlockStore {
   void note_used() noexcept { is_used_ = true; }
 
   [[nodiscard]] tenon::Hash128 secret() const override {
-    tenon::Hash128 secret;
-    std::memcpy(&secret.low, functions_.secret, sizeof secret.low);
-    std::memcpy(&secret.high, functions_.secret + sizeof secret.low, sizeof secret.high);
-    return secret;
+    return {functions_.secret[0], functions_.secret[1]};
   }
   std::optional<uint64_t> find(tenon::Hash128 key) noexcept override {
     int64_t size = -1;

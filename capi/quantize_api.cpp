@@ -35,12 +35,6 @@ tenon::QuantizeOptions options_in(const tenon_quantize_options* options) {
       .without_importance = (given.flags & TENON_QUANTIZE_WITHOUT_IMPORTANCE) != 0,
       .importance = std::string(given.importance != nullptr ? given.importance : ""),
       .threads = static_cast<uint32_t>(given.threads)};
-  if (given.progress != nullptr) {
-    out.progress = [progress = given.progress, user = given.user](std::string_view,
-                                                                  double fraction) {
-      return call_host("progress", [&] { return progress(user, fraction); }) == 0;
-    };
-  }
   return out;
 }
 
@@ -56,9 +50,15 @@ const char* tenon_quantize_type(size_t index) {
 }
 
 tenon_status tenon_quantize(const char* path, const char* target,
-                            const tenon_quantize_options* options) {
+                            const tenon_quantize_options* options, tenon_progress_callback progress,
+                            void* user) {
   return fence([&] {
-    const tenon::QuantizeOptions known = options_in(options);
+    tenon::QuantizeOptions known = options_in(options);
+    if (progress != nullptr) {
+      known.progress = [progress, user](std::string_view, double fraction) {
+        return call_host("progress", [&] { return progress(user, fraction); }) == 0;
+      };
+    }
     const std::string out(name_in(target, "target"));
     tenon::write_quantized(tenon::System::real(), *source_of(path), out, known);
   });
@@ -81,7 +81,8 @@ tenon_status tenon_quantize_plan(const char* path, const tenon_quantize_options*
 
 tenon_status tenon_importance_write(const char* path, const tenon_options* options,
                                     const char* text, size_t length, const char* target,
-                                    const tenon_importance_options* importance) {
+                                    const tenon_importance_options* importance,
+                                    tenon_progress_callback progress, void* user) {
   return fence([&] {
     constexpr uint64_t kMaxChunkTokens = 1u << 20;
     const std::string model_path(name_in(path, "path"));
@@ -99,8 +100,8 @@ tenon_status tenon_importance_write(const char* path, const tenon_options* optio
                                    .with_output = (given.flags & TENON_IMPORTANCE_OUTPUT) != 0,
                                    .dataset = given.dataset != nullptr ? given.dataset : ""};
     if (given.chunk_tokens > 0) known.chunk_tokens = static_cast<uint32_t>(given.chunk_tokens);
-    if (given.progress != nullptr) {
-      known.progress = [progress = given.progress, user = given.user](double fraction) {
+    if (progress != nullptr) {
+      known.progress = [progress, user](double fraction) {
         return call_host("progress", [&] { return progress(user, fraction); }) == 0;
       };
     }

@@ -307,6 +307,9 @@ static int32_t call_engine_get_stats(uintptr_t function, uintptr_t engine, void*
 static int32_t call_engine_stats_text(uintptr_t function, uintptr_t engine, void* text, uintptr_t capacity, void* length) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t, void*))function)(engine, text, capacity, length);
 }
+static int32_t call_engine_drafters_text(uintptr_t function, uintptr_t engine, void* text, uintptr_t capacity, void* length) {
+  return ((int32_t (*)(uintptr_t, void*, uintptr_t, void*))function)(engine, text, capacity, length);
+}
 static int32_t call_grammar_create(uintptr_t function, int32_t kind, void* text, uintptr_t length, void* grammar) {
   return ((int32_t (*)(int32_t, void*, uintptr_t, void*))function)(kind, text, length, grammar);
 }
@@ -478,11 +481,23 @@ static int32_t call_embedder_cancel(uintptr_t function, uintptr_t embedder) {
 static void* call_quantize_type(uintptr_t function, uintptr_t index) {
   return ((void* (*)(uintptr_t))function)(index);
 }
-static int32_t call_quantize(uintptr_t function, void* path, void* target, void* type_, void* formats, uint32_t flags, uint64_t threads, uintptr_t progress, uintptr_t user) {
-  return ((int32_t (*)(void*, void*, void*, void*, uint32_t, uint64_t, uintptr_t, uintptr_t))function)(path, target, type_, formats, flags, threads, progress, user);
+static int32_t call_quantize(uintptr_t function, void* path, void* target, void* options, uintptr_t progress, uintptr_t user) {
+  return ((int32_t (*)(void*, void*, void*, uintptr_t, uintptr_t))function)(path, target, options, progress, user);
 }
-static int32_t call_quantize_plan(uintptr_t function, void* path, void* type_, void* formats, uint32_t flags, void* text, uintptr_t capacity, void* length) {
-  return ((int32_t (*)(void*, void*, void*, uint32_t, void*, uintptr_t, void*))function)(path, type_, formats, flags, text, capacity, length);
+static int32_t call_quantize_plan(uintptr_t function, void* path, void* options, void* text, uintptr_t capacity, void* length) {
+  return ((int32_t (*)(void*, void*, void*, uintptr_t, void*))function)(path, options, text, capacity, length);
+}
+static int32_t call_importance_write(uintptr_t function, void* path, uintptr_t options, void* text, uintptr_t length, void* target, void* importance, uintptr_t progress, uintptr_t user) {
+  return ((int32_t (*)(void*, uintptr_t, void*, uintptr_t, void*, void*, uintptr_t, uintptr_t))function)(path, options, text, length, target, importance, progress, user);
+}
+static int32_t call_adapter_open(uintptr_t function, uintptr_t model, void* path, void* adapter) {
+  return ((int32_t (*)(uintptr_t, void*, void*))function)(model, path, adapter);
+}
+static void call_adapter_destroy(uintptr_t function, uintptr_t adapter) {
+  ((void (*)(uintptr_t))function)(adapter);
+}
+static int32_t call_session_set_adapters(uintptr_t function, uintptr_t session, void* adapters, void* scales, uintptr_t numAdapters) {
+  return ((int32_t (*)(uintptr_t, void*, void*, uintptr_t))function)(session, adapters, scales, numAdapters);
 }
 static int32_t call_server_create(uintptr_t function, void* options, void* server) {
   return ((int32_t (*)(void*, void*))function)(options, server);
@@ -934,6 +949,10 @@ func callEngineStatsText(engine uintptr, text unsafe.Pointer, capacity uintptr, 
 	return int32(C.call_engine_stats_text(C.uintptr_t(functions[fnEngineStatsText]), C.uintptr_t(engine), text, C.uintptr_t(capacity), length))
 }
 
+func callEngineDraftersText(engine uintptr, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
+	return int32(C.call_engine_drafters_text(C.uintptr_t(functions[fnEngineDraftersText]), C.uintptr_t(engine), text, C.uintptr_t(capacity), length))
+}
+
 func callGrammarCreate(kind int32, text unsafe.Pointer, length uintptr, grammar unsafe.Pointer) int32 {
 	return int32(C.call_grammar_create(C.uintptr_t(functions[fnGrammarCreate]), C.int32_t(kind), text, C.uintptr_t(length), grammar))
 }
@@ -1162,12 +1181,28 @@ func callQuantizeType(index uintptr) unsafe.Pointer {
 	return C.call_quantize_type(C.uintptr_t(functions[fnQuantizeType]), C.uintptr_t(index))
 }
 
-func callQuantize(path unsafe.Pointer, target unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, threads uint64, progress uintptr, user uintptr) int32 {
-	return int32(C.call_quantize(C.uintptr_t(functions[fnQuantize]), path, target, type_, formats, C.uint32_t(flags), C.uint64_t(threads), C.uintptr_t(progress), C.uintptr_t(user)))
+func callQuantize(path unsafe.Pointer, target unsafe.Pointer, options unsafe.Pointer, progress uintptr, user uintptr) int32 {
+	return int32(C.call_quantize(C.uintptr_t(functions[fnQuantize]), path, target, options, C.uintptr_t(progress), C.uintptr_t(user)))
 }
 
-func callQuantizePlan(path unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
-	return int32(C.call_quantize_plan(C.uintptr_t(functions[fnQuantizePlan]), path, type_, formats, C.uint32_t(flags), text, C.uintptr_t(capacity), length))
+func callQuantizePlan(path unsafe.Pointer, options unsafe.Pointer, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
+	return int32(C.call_quantize_plan(C.uintptr_t(functions[fnQuantizePlan]), path, options, text, C.uintptr_t(capacity), length))
+}
+
+func callImportanceWrite(path unsafe.Pointer, options uintptr, text unsafe.Pointer, length uintptr, target unsafe.Pointer, importance unsafe.Pointer, progress uintptr, user uintptr) int32 {
+	return int32(C.call_importance_write(C.uintptr_t(functions[fnImportanceWrite]), path, C.uintptr_t(options), text, C.uintptr_t(length), target, importance, C.uintptr_t(progress), C.uintptr_t(user)))
+}
+
+func callAdapterOpen(model uintptr, path unsafe.Pointer, adapter unsafe.Pointer) int32 {
+	return int32(C.call_adapter_open(C.uintptr_t(functions[fnAdapterOpen]), C.uintptr_t(model), path, adapter))
+}
+
+func callAdapterDestroy(adapter uintptr) {
+	C.call_adapter_destroy(C.uintptr_t(functions[fnAdapterDestroy]), C.uintptr_t(adapter))
+}
+
+func callSessionSetAdapters(session uintptr, adapters unsafe.Pointer, scales unsafe.Pointer, numAdapters uintptr) int32 {
+	return int32(C.call_session_set_adapters(C.uintptr_t(functions[fnSessionSetAdapters]), C.uintptr_t(session), adapters, scales, C.uintptr_t(numAdapters)))
 }
 
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {

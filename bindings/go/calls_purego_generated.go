@@ -523,6 +523,11 @@ func callEngineStatsText(engine uintptr, text unsafe.Pointer, capacity uintptr, 
 	return int32(result)
 }
 
+func callEngineDraftersText(engine uintptr, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnEngineDraftersText], engine, uintptr(text), capacity, uintptr(length))
+	return int32(result)
+}
+
 func callGrammarCreate(kind int32, text unsafe.Pointer, length uintptr, grammar unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnGrammarCreate], uintptr(kind), uintptr(text), length, uintptr(grammar))
 	return int32(result)
@@ -801,13 +806,32 @@ func callQuantizeType(index uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&result))
 }
 
-func callQuantize(path unsafe.Pointer, target unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, threads uint64, progress uintptr, user uintptr) int32 {
-	result, _, _ := purego.SyscallN(functions[fnQuantize], uintptr(path), uintptr(target), uintptr(type_), uintptr(formats), uintptr(flags), uintptr(threads), progress, user)
+func callQuantize(path unsafe.Pointer, target unsafe.Pointer, options unsafe.Pointer, progress uintptr, user uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnQuantize], uintptr(path), uintptr(target), uintptr(options), progress, user)
 	return int32(result)
 }
 
-func callQuantizePlan(path unsafe.Pointer, type_ unsafe.Pointer, formats unsafe.Pointer, flags uint32, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
-	result, _, _ := purego.SyscallN(functions[fnQuantizePlan], uintptr(path), uintptr(type_), uintptr(formats), uintptr(flags), uintptr(text), capacity, uintptr(length))
+func callQuantizePlan(path unsafe.Pointer, options unsafe.Pointer, text unsafe.Pointer, capacity uintptr, length unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnQuantizePlan], uintptr(path), uintptr(options), uintptr(text), capacity, uintptr(length))
+	return int32(result)
+}
+
+func callImportanceWrite(path unsafe.Pointer, options uintptr, text unsafe.Pointer, length uintptr, target unsafe.Pointer, importance unsafe.Pointer, progress uintptr, user uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnImportanceWrite], uintptr(path), options, uintptr(text), length, uintptr(target), uintptr(importance), progress, user)
+	return int32(result)
+}
+
+func callAdapterOpen(model uintptr, path unsafe.Pointer, adapter unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnAdapterOpen], model, uintptr(path), uintptr(adapter))
+	return int32(result)
+}
+
+func callAdapterDestroy(adapter uintptr) {
+	purego.SyscallN(functions[fnAdapterDestroy], adapter)
+}
+
+func callSessionSetAdapters(session uintptr, adapters unsafe.Pointer, scales unsafe.Pointer, numAdapters uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnSessionSetAdapters], session, uintptr(adapters), uintptr(scales), numAdapters)
 	return int32(result)
 }
 

@@ -163,6 +163,14 @@ const (
 	IgnoreEnd = 8
 	// keep log-probabilities for tenon_request_logprobs
 	Logprobs = 16
+	// as the session's option "speculate"
+	SpeculationDefault = 0
+	// Whether tokens of an answer are guessed, which changes its speed alone.
+	SpeculationAuto = 1
+	// Whether tokens of an answer are guessed, which changes its speed alone.
+	SpeculationOff = 2
+	// Whether tokens of an answer are guessed, which changes its speed alone.
+	SpeculationForced = 3
 	// all of it was reused, or no similar text was ever cached
 	ReuseNoMiss = 0
 	// the cached text differs from here
@@ -183,6 +191,12 @@ const (
 	DrafterPrediction = 3
 	// Sources of guessed tokens.
 	DrafterOther = 4
+	// the draft model: the option "draft_model"
+	DrafterModel = 5
+	// ended answers of sessions with an equal salt
+	DrafterAnswers = 6
+	// the file's prediction blocks: the option "prediction"
+	DrafterBlock = 7
 	// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and above. A duration is counted in the first bucket that holds it.
 	HistogramCounts = 17
 	// a JSON Schema, draft 2020-12: the text is a valid document
@@ -235,8 +249,12 @@ const (
 	QuantizeKeepOutput = 2
 	// accepts matrices that are quantised already
 	QuantizeAgain = 4
-	// Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S), which need an importance matrix: none is read yet, and answers are poor without.
+	// Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S) without an importance matrix; answers are poor.
 	QuantizeWithoutImportance = 8
+	// the text may spell control tokens
+	ImportanceSpecial = 1
+	// also the output matrix
+	ImportanceOutput = 2
 )
 
 // The codes of errors: errors.Is(err, tenon.ErrBusy).

@@ -106,6 +106,7 @@ const (
 	fnEngineSetExecutor
 	fnEngineGetStats
 	fnEngineStatsText
+	fnEngineDraftersText
 	fnGrammarCreate
 	fnGrammarDestroy
 	fnGrammarCompile
@@ -165,6 +166,10 @@ const (
 	fnQuantizeType
 	fnQuantize
 	fnQuantizePlan
+	fnImportanceWrite
+	fnAdapterOpen
+	fnAdapterDestroy
+	fnSessionSetAdapters
 	fnServerCreate
 	fnServerDestroy
 	fnServerAddModel
@@ -183,7 +188,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 159
+	numLibraryFunctions = 164
 )
 
 var functionNames = [numFunctions]string{
@@ -287,6 +292,7 @@ var functionNames = [numFunctions]string{
 	"tenon_engine_set_executor",
 	"tenon_engine_get_stats",
 	"tenon_engine_stats_text",
+	"tenon_engine_drafters_text",
 	"tenon_grammar_create",
 	"tenon_grammar_destroy",
 	"tenon_grammar_compile",
@@ -346,6 +352,10 @@ var functionNames = [numFunctions]string{
 	"tenon_quantize_type",
 	"tenon_quantize",
 	"tenon_quantize_plan",
+	"tenon_importance_write",
+	"tenon_adapter_open",
+	"tenon_adapter_destroy",
+	"tenon_session_set_adapters",
 	"tenon_server_create",
 	"tenon_server_destroy",
 	"tenon_server_add_model",
@@ -378,7 +388,8 @@ var (
 
 // What a handle is of.
 const (
-	kindBackends handleKind = iota
+	kindAdapter handleKind = iota
+	kindBackends
 	kindChat
 	kindChatReply
 	kindEmbedder
@@ -399,6 +410,7 @@ const (
 )
 
 var kinds = [numKinds]kindInfo{
+	{"adapter", true, callAdapterDestroy},
 	{"backends", true, callBackendsDestroy},
 	{"chat", false, callChatDestroy},
 	{"chat reply", true, callChatReplyDestroy},
@@ -1480,6 +1492,26 @@ func engineStatsText(engine *handle) (string, error) {
 	}
 }
 
+func engineDraftersText(engine *handle) (string, error) {
+	c := begin(fnEngineDraftersText)
+	defer c.end()
+	enginePointer := c.use(engine, kindEngine, 0)
+	text := make([]byte, firstCapacity)
+	var length uintptr
+	if c.err != nil {
+		return "", c.err
+	}
+	for {
+		if err := c.done(callEngineDraftersText(enginePointer, slicePointer(text), uintptr(len(text)), unsafe.Pointer(&length))); err != nil {
+			return "", err
+		}
+		if length <= uintptr(len(text)) {
+			return string(text[:length]), nil
+		}
+		text = make([]byte, length)
+	}
+}
+
 func grammarCreate(kind int32, text string) (*handle, error) {
 	c := begin(fnGrammarCreate)
 	defer c.end()
@@ -2138,33 +2170,33 @@ func quantizeType(index int) string {
 	return nameAt(callQuantizeType(uintptr(index)))
 }
 
-func quantize(path string, target string, type_ string, formats string, flags uint32, threads uint64, progress func(fraction float64) error) error {
+func quantize(path string, target string, options *QuantizeOptions, progress func(fraction float64) error) error {
 	c := begin(fnQuantize)
 	defer c.end()
 	pathBytes := c.name(path)
 	targetBytes := c.name(target)
-	type_Bytes := c.name(type_)
-	formatsBytes := c.name(formats)
+	var optionsValue cQuantizeOptions
+	options.fill(c, &optionsValue)
 	progressAddress, user := c.callback(addressProgress, progress, progress == nil)
 	if c.err != nil {
 		return c.err
 	}
-	return c.done(callQuantize(slicePointer(pathBytes), slicePointer(targetBytes), slicePointer(type_Bytes), slicePointer(formatsBytes), flags, threads, progressAddress, user))
+	return c.done(callQuantize(slicePointer(pathBytes), slicePointer(targetBytes), unsafe.Pointer(&optionsValue), progressAddress, user))
 }
 
-func quantizePlan(path string, type_ string, formats string, flags uint32) (string, error) {
+func quantizePlan(path string, options *QuantizeOptions) (string, error) {
 	c := begin(fnQuantizePlan)
 	defer c.end()
 	pathBytes := c.name(path)
-	type_Bytes := c.name(type_)
-	formatsBytes := c.name(formats)
+	var optionsValue cQuantizeOptions
+	options.fill(c, &optionsValue)
 	text := make([]byte, firstCapacity)
 	var length uintptr
 	if c.err != nil {
 		return "", c.err
 	}
 	for {
-		if err := c.done(callQuantizePlan(slicePointer(pathBytes), slicePointer(type_Bytes), slicePointer(formatsBytes), flags, slicePointer(text), uintptr(len(text)), unsafe.Pointer(&length))); err != nil {
+		if err := c.done(callQuantizePlan(slicePointer(pathBytes), unsafe.Pointer(&optionsValue), slicePointer(text), uintptr(len(text)), unsafe.Pointer(&length))); err != nil {
 			return "", err
 		}
 		if length <= uintptr(len(text)) {
@@ -2172,6 +2204,50 @@ func quantizePlan(path string, type_ string, formats string, flags uint32) (stri
 		}
 		text = make([]byte, length)
 	}
+}
+
+func importanceWrite(path string, options *handle, text string, target string, importance *ImportanceOptions, progress func(fraction float64) error) error {
+	c := begin(fnImportanceWrite)
+	defer c.end()
+	pathBytes := c.name(path)
+	optionsPointer := c.use(options, kindOptions, nullable)
+	targetBytes := c.name(target)
+	var importanceValue cImportanceOptions
+	importance.fill(c, &importanceValue)
+	progressAddress, user := c.callback(addressProgress, progress, progress == nil)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callImportanceWrite(slicePointer(pathBytes), optionsPointer, textPointer(text), uintptr(len(text)), slicePointer(targetBytes), unsafe.Pointer(&importanceValue), progressAddress, user))
+}
+
+func adapterOpen(model *handle, path string) (*handle, error) {
+	c := begin(fnAdapterOpen)
+	defer c.end()
+	modelPointer := c.use(model, kindModel, 0)
+	pathBytes := c.name(path)
+	var adapter uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callAdapterOpen(modelPointer, slicePointer(pathBytes), unsafe.Pointer(&adapter))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindAdapter, adapter, nil), nil
+}
+
+func sessionSetAdapters(session *handle, scales []float32) (*handle, error) {
+	c := begin(fnSessionSetAdapters)
+	defer c.end()
+	sessionPointer := c.use(session, kindSession, 0)
+	var adapters uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callSessionSetAdapters(sessionPointer, unsafe.Pointer(&adapters), slicePointer(scales), uintptr(len(scales)))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindAdapter, adapters, nil), nil
 }
 
 func serverCreate(options *ServerOptions) (*handle, error) {

@@ -17,7 +17,7 @@ HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "ten
         "tenon_embedder_rank", "tenon_session_score", "tenon_session_logits", "tenon_session_drawn_logits",
         "tenon_engine_set_executor"}
 # Of no use in Go: goroutines that wait compute (generation.go); generations are requests.
-LEFT_OUT = {"tenon_session_generate"}
+LEFT_OUT = {"tenon_session_generate", "tenon_engine_set_store"}
 # Answered without a handle, while a library is looked at (library.go).
 LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_server_interface_description",
            "tenon_server_last_error"}

@@ -30,6 +30,12 @@ type ModelOptions struct {
 	RowsOnDemand Opt[string]
 	// Memory for rows of tables in the file; 0: a quarter of the tables, at most 256 MiB.
 	RowCacheBytes Opt[int]
+	// File or folder of a smaller model with the same vocabulary, which guesses tokens for this one: answers come faster and stay the same, bit for bit.
+	DraftModel Opt[string]
+	// Load the file's prediction blocks (multi-token prediction), which guess tokens of requests; a file without them is refused.
+	Prediction Opt[bool]
+	// Most tokens that are guessed at once, by any drafter; 0: none.
+	DraftMax Opt[int]
 	// Alias of backend.isa.
 	Isa Opt[string]
 	// Alias of backend.bf16_activations.
@@ -42,6 +48,12 @@ type ModelOptions struct {
 	MetadataOnly Opt[bool]
 	// Refuse a file that has NaN or infinity in its weights.
 	CheckWeights Opt[bool]
+	// Adapter (LoRA) to add to the weights while they are loaded: the path of a PEFT folder or a GGUF file, with :SCALE after it for another scale than 1. The changed matrices are kept in f32.
+	MergedAdapters []string
+	// Adapters (LoRA) that sessions of the model can use at one time, each session its own; 0: none. Their memory is taken when the model is opened.
+	AdapterSlots Opt[int]
+	// Largest rank of an adapter in a slot, or sum of the ranks that a session adds up.
+	AdapterRank Opt[int]
 	// Path of a backend plugin besides those in the folder tenon beside the shared library; a path that ends in a slash is a folder of plugins.
 	Plugin []string
 	// A metadata value that replaces the file's: key=type:value, with type int, float, bool or str.
@@ -94,6 +106,15 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	if o.RowCacheBytes.isSet {
 		set("row_cache_bytes", o.RowCacheBytes.value)
 	}
+	if o.DraftModel.isSet {
+		set("draft_model", o.DraftModel.value)
+	}
+	if o.Prediction.isSet {
+		set("prediction", o.Prediction.value)
+	}
+	if o.DraftMax.isSet {
+		set("draft_max", o.DraftMax.value)
+	}
 	if o.Isa.isSet {
 		set("isa", o.Isa.value)
 	}
@@ -111,6 +132,15 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	}
 	if o.CheckWeights.isSet {
 		set("check_weights", o.CheckWeights.value)
+	}
+	if len(o.MergedAdapters) > 0 {
+		set("merged_adapters", o.MergedAdapters)
+	}
+	if o.AdapterSlots.isSet {
+		set("adapter_slots", o.AdapterSlots.value)
+	}
+	if o.AdapterRank.isSet {
+		set("adapter_rank", o.AdapterRank.value)
 	}
 	if len(o.Plugin) > 0 {
 		set("plugin", o.Plugin)
@@ -131,6 +161,8 @@ type SessionOptions struct {
 	Priority Opt[int]
 	// Key by which the session's calls get their fair share of the engine.
 	Client Opt[string]
+	// The engine's option speculation for this session's texts.
+	Speculate Opt[string]
 	// Share of the client: weight 3 gets three tokens for one of weight 1.
 	Weight Opt[float64]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
@@ -153,6 +185,9 @@ func (o *SessionOptions) apply(set func(key string, value any)) {
 	}
 	if o.Client.isSet {
 		set("client", o.Client.value)
+	}
+	if o.Speculate.isSet {
+		set("speculate", o.Speculate.value)
 	}
 	if o.Weight.isSet {
 		set("weight", o.Weight.value)
@@ -334,12 +369,20 @@ type EngineOptions struct {
 	MaxStallMs Opt[float64]
 	// Compute equal prefixes once and keep them while there is room.
 	PrefixCache Opt[bool]
+	// Folder in which computed prefixes survive a restart, made if it is missing and trusted as a plugin is; empty keeps none. Needs prefix_cache.
+	Store Opt[string]
+	// Most bytes of the files in the store's folder, never exceeded; the least recently used go first.
+	StoreBytes Opt[int]
 	// Earlier states per text that a recurrent model keeps while there is room, so that rewinding does not recompute the text.
 	StateCheckpoints Opt[int]
 	// Tokens between two checkpoints; the end of each prompt gets one more.
 	StateCheckpointTokens Opt[int]
 	// Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay by measured times, "off" never, "forced" always.
 	Speculation Opt[string]
+	// Memory of the draft model's cache, never exceeded; 0: room for as many tokens as cache_bytes has.
+	DraftBytes Opt[int]
+	// Memory for ended answers, from which answers of sessions with an equal salt are guessed; 0: none.
+	AnswerBytes Opt[int]
 	// Options by their names: those of a backend ("backend.KEY"), and any that this binding
 	// does not know yet. int, float64, bool, string or []string.
 	Extra map[string]any
@@ -376,6 +419,12 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 	if o.PrefixCache.isSet {
 		set("prefix_cache", o.PrefixCache.value)
 	}
+	if o.Store.isSet {
+		set("store", o.Store.value)
+	}
+	if o.StoreBytes.isSet {
+		set("store_bytes", o.StoreBytes.value)
+	}
 	if o.StateCheckpoints.isSet {
 		set("state_checkpoints", o.StateCheckpoints.value)
 	}
@@ -384,6 +433,12 @@ func (o *EngineOptions) apply(set func(key string, value any)) {
 	}
 	if o.Speculation.isSet {
 		set("speculation", o.Speculation.value)
+	}
+	if o.DraftBytes.isSet {
+		set("draft_bytes", o.DraftBytes.value)
+	}
+	if o.AnswerBytes.isSet {
+		set("answer_bytes", o.AnswerBytes.value)
 	}
 	applyExtra(o.Extra, set)
 }

@@ -129,9 +129,11 @@ type cModelInfo struct {
 	experts            uint64
 	expertsUsed        uint64
 	sourceTokens       uint64
+	givesText          uint32
+	givesRows          uint32
 }
 
-var _ [184]byte = [unsafe.Sizeof(cModelInfo{})]byte{}
+var _ [192]byte = [unsafe.Sizeof(cModelInfo{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cModelInfo{}.hasWeights)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cModelInfo{}.architecture)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cModelInfo{}.architectureLength)]byte{}
@@ -155,6 +157,8 @@ var _ [152]byte = [unsafe.Offsetof(cModelInfo{}.feedForward)]byte{}
 var _ [160]byte = [unsafe.Offsetof(cModelInfo{}.experts)]byte{}
 var _ [168]byte = [unsafe.Offsetof(cModelInfo{}.expertsUsed)]byte{}
 var _ [176]byte = [unsafe.Offsetof(cModelInfo{}.sourceTokens)]byte{}
+var _ [184]byte = [unsafe.Offsetof(cModelInfo{}.givesText)]byte{}
+var _ [188]byte = [unsafe.Offsetof(cModelInfo{}.givesRows)]byte{}
 
 type cMemory struct {
 	structSize      uint32
@@ -399,9 +403,11 @@ type cSubmission struct {
 	numLogprobTokens uint64
 	prediction       unsafe.Pointer
 	numPrediction    uint64
+	speculation      int32
+	draftMax         uint32
 }
 
-var _ [152]byte = [unsafe.Sizeof(cSubmission{})]byte{}
+var _ [160]byte = [unsafe.Sizeof(cSubmission{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cSubmission{}.flags)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cSubmission{}.text)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cSubmission{}.textLength)]byte{}
@@ -423,6 +429,8 @@ var _ [120]byte = [unsafe.Offsetof(cSubmission{}.logprobTokens)]byte{}
 var _ [128]byte = [unsafe.Offsetof(cSubmission{}.numLogprobTokens)]byte{}
 var _ [136]byte = [unsafe.Offsetof(cSubmission{}.prediction)]byte{}
 var _ [144]byte = [unsafe.Offsetof(cSubmission{}.numPrediction)]byte{}
+var _ [152]byte = [unsafe.Offsetof(cSubmission{}.speculation)]byte{}
+var _ [156]byte = [unsafe.Offsetof(cSubmission{}.draftMax)]byte{}
 
 type cRequestStats struct {
 	structSize      uint32
@@ -447,6 +455,28 @@ var _ [40]byte = [unsafe.Offsetof(cRequestStats{}.acceptedTokens)]byte{}
 var _ [48]byte = [unsafe.Offsetof(cRequestStats{}.drafter)]byte{}
 var _ [52]byte = [unsafe.Offsetof(cRequestStats{}.reserved)]byte{}
 var _ [56]byte = [unsafe.Offsetof(cRequestStats{}.predictedTokens)]byte{}
+
+type cBlockStore struct {
+	structSize uint32
+	reserved   uint32
+	user       uintptr
+	find       uintptr
+	read       uintptr
+	write      uintptr
+	remove     uintptr
+	secret     [2]uint64
+	release    uintptr
+}
+
+var _ [72]byte = [unsafe.Sizeof(cBlockStore{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cBlockStore{}.reserved)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cBlockStore{}.user)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cBlockStore{}.find)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cBlockStore{}.read)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cBlockStore{}.write)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cBlockStore{}.remove)]byte{}
+var _ [48]byte = [unsafe.Offsetof(cBlockStore{}.secret)]byte{}
+var _ [64]byte = [unsafe.Offsetof(cBlockStore{}.release)]byte{}
 
 type cEngineStats struct {
 	structSize        uint32
@@ -485,9 +515,20 @@ type cEngineStats struct {
 	drafts            uint64
 	draftedTokens     uint64
 	acceptedTokens    uint64
+	storeHits         uint64
+	storeReadBytes    uint64
+	storeWrittenBytes uint64
+	storeDropped      uint64
+	draftModelGuesses uint64
+	draftModelRight   uint64
+	draftModelTokens  uint64
+	draftModelSeconds float64
+	draftKvLimitBytes uint64
+	draftKvHeldBytes  uint64
+	answerBytes       uint64
 }
 
-var _ [664]byte = [unsafe.Sizeof(cEngineStats{})]byte{}
+var _ [752]byte = [unsafe.Sizeof(cEngineStats{})]byte{}
 var _ [4]byte = [unsafe.Offsetof(cEngineStats{}.reserved)]byte{}
 var _ [8]byte = [unsafe.Offsetof(cEngineStats{}.waiting)]byte{}
 var _ [16]byte = [unsafe.Offsetof(cEngineStats{}.waitingTokens)]byte{}
@@ -523,6 +564,17 @@ var _ [632]byte = [unsafe.Offsetof(cEngineStats{}.queueRoom)]byte{}
 var _ [640]byte = [unsafe.Offsetof(cEngineStats{}.drafts)]byte{}
 var _ [648]byte = [unsafe.Offsetof(cEngineStats{}.draftedTokens)]byte{}
 var _ [656]byte = [unsafe.Offsetof(cEngineStats{}.acceptedTokens)]byte{}
+var _ [664]byte = [unsafe.Offsetof(cEngineStats{}.storeHits)]byte{}
+var _ [672]byte = [unsafe.Offsetof(cEngineStats{}.storeReadBytes)]byte{}
+var _ [680]byte = [unsafe.Offsetof(cEngineStats{}.storeWrittenBytes)]byte{}
+var _ [688]byte = [unsafe.Offsetof(cEngineStats{}.storeDropped)]byte{}
+var _ [696]byte = [unsafe.Offsetof(cEngineStats{}.draftModelGuesses)]byte{}
+var _ [704]byte = [unsafe.Offsetof(cEngineStats{}.draftModelRight)]byte{}
+var _ [712]byte = [unsafe.Offsetof(cEngineStats{}.draftModelTokens)]byte{}
+var _ [720]byte = [unsafe.Offsetof(cEngineStats{}.draftModelSeconds)]byte{}
+var _ [728]byte = [unsafe.Offsetof(cEngineStats{}.draftKvLimitBytes)]byte{}
+var _ [736]byte = [unsafe.Offsetof(cEngineStats{}.draftKvHeldBytes)]byte{}
+var _ [744]byte = [unsafe.Offsetof(cEngineStats{}.answerBytes)]byte{}
 
 type cChatDelta struct {
 	structSize uint32
@@ -667,6 +719,38 @@ var _ [32]byte = [unsafe.Offsetof(cEmbedderBatch{}.tokens)]byte{}
 var _ [40]byte = [unsafe.Offsetof(cEmbedderBatch{}.numTokens)]byte{}
 var _ [48]byte = [unsafe.Offsetof(cEmbedderBatch{}.numRows)]byte{}
 var _ [56]byte = [unsafe.Offsetof(cEmbedderBatch{}.timeoutSeconds)]byte{}
+
+type cQuantizeOptions struct {
+	structSize uint32
+	flags      uint32
+	type_      unsafe.Pointer
+	formats    unsafe.Pointer
+	importance unsafe.Pointer
+	threads    uint64
+}
+
+var _ [40]byte = [unsafe.Sizeof(cQuantizeOptions{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cQuantizeOptions{}.flags)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cQuantizeOptions{}.type_)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cQuantizeOptions{}.formats)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cQuantizeOptions{}.importance)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cQuantizeOptions{}.threads)]byte{}
+
+type cImportanceOptions struct {
+	structSize  uint32
+	flags       uint32
+	chunkTokens uint64
+	maxChunks   uint64
+	dataset     unsafe.Pointer
+	addTo       unsafe.Pointer
+}
+
+var _ [40]byte = [unsafe.Sizeof(cImportanceOptions{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cImportanceOptions{}.flags)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cImportanceOptions{}.chunkTokens)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cImportanceOptions{}.maxChunks)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cImportanceOptions{}.dataset)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cImportanceOptions{}.addTo)]byte{}
 
 type cServerOptions struct {
 	structSize               uint32
@@ -864,6 +948,10 @@ type ModelInfo struct {
 	ExpertsUsed uint64
 	// Longest source of the encoder, in tokens; 0: no encoder. Since 0.1
 	SourceTokens uint64
+	// 1: loaded for sessions and engines. Since 0.1
+	GivesText uint32
+	// 1: loaded for embedders. Since 0.1
+	GivesRows uint32
 }
 
 func (c *cModelInfo) value() ModelInfo {
@@ -887,6 +975,8 @@ func (c *cModelInfo) value() ModelInfo {
 		Experts:        c.experts,
 		ExpertsUsed:    c.expertsUsed,
 		SourceTokens:   c.sourceTokens,
+		GivesText:      c.givesText,
+		GivesRows:      c.givesRows,
 	}
 }
 
@@ -1187,6 +1277,26 @@ type EngineStats struct {
 	DraftedTokens uint64
 	// guesses that became tokens of requests
 	AcceptedTokens uint64
+	// blocks of prefixes that came from the store. Since 0.1
+	StoreHits uint64
+	// records read
+	StoreReadBytes uint64
+	// records written
+	StoreWrittenBytes uint64
+	// blocks that the store did not take
+	StoreDropped uint64
+	// guesses that it made
+	DraftModelGuesses uint64
+	// those that came true, computed beside a token or not
+	DraftModelRight uint64
+	// tokens that it computed: texts and guesses
+	DraftModelTokens  uint64
+	DraftModelSeconds float64
+	// its cache, beside that of the engine
+	DraftKVLimitBytes uint64
+	DraftKVHeldBytes  uint64
+	// memory of ended answers, from which others are guessed
+	AnswerBytes uint64
 }
 
 func (c *cEngineStats) value() EngineStats {
@@ -1225,6 +1335,17 @@ func (c *cEngineStats) value() EngineStats {
 		Drafts:            c.drafts,
 		DraftedTokens:     c.draftedTokens,
 		AcceptedTokens:    c.acceptedTokens,
+		StoreHits:         c.storeHits,
+		StoreReadBytes:    c.storeReadBytes,
+		StoreWrittenBytes: c.storeWrittenBytes,
+		StoreDropped:      c.storeDropped,
+		DraftModelGuesses: c.draftModelGuesses,
+		DraftModelRight:   c.draftModelRight,
+		DraftModelTokens:  c.draftModelTokens,
+		DraftModelSeconds: c.draftModelSeconds,
+		DraftKVLimitBytes: c.draftKvLimitBytes,
+		DraftKVHeldBytes:  c.draftKvHeldBytes,
+		AnswerBytes:       c.answerBytes,
 	}
 }
 
@@ -1265,7 +1386,7 @@ type Plan struct {
 	// the argument; for 0 a session's default
 	Context  uint64
 	Sessions uint64
-	// this to kv_bytes add up to total_bytes, plus a short peak of loading
+	// this to kv_bytes add up to total_bytes, plus a short peak of loading; a draft model and its cache are part of it
 	ProcessBytes uint64
 	// in the layout for computing
 	WeightsBytes uint64
@@ -1452,6 +1573,58 @@ func (v *Hardware) fill(c *call, to *cHardware) {
 	to.attentionMultiplicationsPerSecond = v.AttentionMultiplicationsPerSecond
 }
 
+// QuantizeOptions is a tenon_quantize_options.
+type QuantizeOptions struct {
+	// TENON_QUANTIZE_*
+	Flags uint32
+	// one of the names; NULL: every tensor keeps its format, and formats of folders that no GGUF file holds become F32
+	Type string
+	// NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular expression, that is found in a tensor's name decides. "@output=FORMAT" means the output matrix, or the embedding that serves as one, "@embedding=FORMAT" the embedding; these outrank patterns
+	Formats string
+	// NULL, or path of an importance matrix, by which errors are weighed
+	Importance string
+	// 0: all that the process may use
+	Threads uint64
+}
+
+func (v *QuantizeOptions) fill(c *call, to *cQuantizeOptions) {
+	*to = cQuantizeOptions{structSize: uint32(unsafe.Sizeof(*to))}
+	if v == nil {
+		return
+	}
+	to.flags = v.Flags
+	to.type_ = c.pinnedName(v.Type)
+	to.formats = c.pinnedName(v.Formats)
+	to.importance = c.pinnedName(v.Importance)
+	to.threads = v.Threads
+}
+
+// ImportanceOptions is a tenon_importance_options.
+type ImportanceOptions struct {
+	// TENON_IMPORTANCE_*
+	Flags uint32
+	// 0: 512; each part of the text is computed by itself
+	ChunkTokens uint64
+	// 0: all
+	MaxChunks uint64
+	// NULL, or name of the text, kept in the file
+	Dataset string
+	// NULL, or path of a matrix of the model to which the text is added
+	AddTo string
+}
+
+func (v *ImportanceOptions) fill(c *call, to *cImportanceOptions) {
+	*to = cImportanceOptions{structSize: uint32(unsafe.Sizeof(*to))}
+	if v == nil {
+		return
+	}
+	to.flags = v.Flags
+	to.chunkTokens = v.ChunkTokens
+	to.maxChunks = v.MaxChunks
+	to.dataset = c.pinnedName(v.Dataset)
+	to.addTo = c.pinnedName(v.AddTo)
+}
+
 // ServerOptions are those of NewServer; 0 stands for the default, which each comment names.
 type ServerOptions struct {
 	// 1: no chat page at "/"
@@ -1587,33 +1760,36 @@ func (v *ServerRequest) fill(c *call, to *cServerRequest) {
 
 // The mirrors by name, for the test of layouts.
 var mirrors = map[string]any{
-	"tenon_piece":             cPiece{},
-	"tenon_option_info":       cOptionInfo{},
-	"tenon_source":            cSource{},
-	"tenon_callbacks":         cCallbacks{},
-	"tenon_model_info":        cModelInfo{},
-	"tenon_memory":            cMemory{},
-	"tenon_execution":         cExecution{},
-	"tenon_metadata":          cMetadata{},
-	"tenon_value":             cValue{},
-	"tenon_tensor":            cTensor{},
-	"tenon_token_info":        cTokenInfo{},
-	"tenon_candidate":         cCandidate{},
-	"tenon_continuations":     cContinuations{},
-	"tenon_session_stats":     cSessionStats{},
-	"tenon_backend_info":      cBackendInfo{},
-	"tenon_backend_device":    cBackendDevice{},
-	"tenon_submission":        cSubmission{},
-	"tenon_request_stats":     cRequestStats{},
-	"tenon_engine_stats":      cEngineStats{},
-	"tenon_chat_delta":        cChatDelta{},
-	"tenon_hardware":          cHardware{},
-	"tenon_plan":              cPlan{},
-	"tenon_placed_device":     cPlacedDevice{},
-	"tenon_embedder_info":     cEmbedderInfo{},
-	"tenon_embedder_batch":    cEmbedderBatch{},
-	"tenon_server_options":    cServerOptions{},
-	"tenon_server_model_file": cServerModelFile{},
-	"tenon_server_request":    cServerRequest{},
-	"tenon_server_part":       cServerPart{},
+	"tenon_piece":              cPiece{},
+	"tenon_option_info":        cOptionInfo{},
+	"tenon_source":             cSource{},
+	"tenon_callbacks":          cCallbacks{},
+	"tenon_model_info":         cModelInfo{},
+	"tenon_memory":             cMemory{},
+	"tenon_execution":          cExecution{},
+	"tenon_metadata":           cMetadata{},
+	"tenon_value":              cValue{},
+	"tenon_tensor":             cTensor{},
+	"tenon_token_info":         cTokenInfo{},
+	"tenon_candidate":          cCandidate{},
+	"tenon_continuations":      cContinuations{},
+	"tenon_session_stats":      cSessionStats{},
+	"tenon_backend_info":       cBackendInfo{},
+	"tenon_backend_device":     cBackendDevice{},
+	"tenon_submission":         cSubmission{},
+	"tenon_request_stats":      cRequestStats{},
+	"tenon_block_store":        cBlockStore{},
+	"tenon_engine_stats":       cEngineStats{},
+	"tenon_chat_delta":         cChatDelta{},
+	"tenon_hardware":           cHardware{},
+	"tenon_plan":               cPlan{},
+	"tenon_placed_device":      cPlacedDevice{},
+	"tenon_embedder_info":      cEmbedderInfo{},
+	"tenon_embedder_batch":     cEmbedderBatch{},
+	"tenon_quantize_options":   cQuantizeOptions{},
+	"tenon_importance_options": cImportanceOptions{},
+	"tenon_server_options":     cServerOptions{},
+	"tenon_server_model_file":  cServerModelFile{},
+	"tenon_server_request":     cServerRequest{},
+	"tenon_server_part":        cServerPart{},
 }

@@ -24,7 +24,7 @@ from generating import HIDDEN, Interface as Description, made_for, short, write 
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_session_submit", "tenon_embedder_embed",
         "tenon_embedder_rank", "tenon_session_score", "tenon_server_create", "tenon_server_submit"}
 # Of no use in JavaScript: native/engine_thread.c runs an engine; sets of options are objects.
-LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_run"}
+LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_set_store", "tenon_engine_run"}
 # Called by native/ itself.
 INNER = {"tenon_interface_description", "tenon_last_error", "tenon_last_system_error", "tenon_options_create", "tenon_options_set_int",
          "tenon_options_set_float", "tenon_options_set_bool", "tenon_options_set_string",

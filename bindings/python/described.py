@@ -12,7 +12,7 @@ from generating import HIDDEN, Interface as Description, short  # noqa: E402
 HAND = {"tenon_model_load", "tenon_tokenizer_load", "tenon_request_next",
         "tenon_embedder_embed", "tenon_embedder_rank", "tenon_session_score"}
 # Of no use in Python: the binding has a thread that runs an engine, in native/runner.h.
-LEFT_OUT = {"tenon_engine_set_executor"}
+LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_set_store"}
 # Answered without a library, or by other means.
 LIBRARY = {"tenon_interface_description", "tenon_last_error", "tenon_last_system_error", "tenon_server_interface_description",
            "tenon_server_last_error"}

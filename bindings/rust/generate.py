@@ -22,7 +22,7 @@ SHAPED = {"tenon_piece", "tenon_candidate", "tenon_chat_delta", "tenon_value"}
 # Names of types for the values that an option takes; several options can share one.
 CHOICES = {"cache_type": "CacheType", "embeddings": "Embeddings", "rows_on_demand": "Switch",
            "bf16_activations": "Bf16Activations", "experts_on": "ExpertsOn",
-           "pooling": "Pooling", "normalize": "Normalization", "speculation": "Speculation"}
+           "pooling": "Pooling", "normalize": "Normalization", "speculation": "Speculation", "speculate": "Speculate"}
 
 
 # ---- tenon: what is read, errors, options --------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,18 +50,19 @@ class StoreFunctions {
     functions.write = &write;
     functions.remove = &remove;
     functions.release = &release;
-    for (size_t i = 0; i < secret.size(); ++i) functions.secret[i] = secret[i];
+    static_assert(sizeof functions.secret == sizeof secret);
+    std::memcpy(functions.secret, secret.data(), secret.size());
     return functions;
   }
 
  private:
   static BlockStore& store(void* user) { return **static_cast<std::shared_ptr<BlockStore>*>(user); }
-  static BlockStore::Key key_of(const uint8_t* bytes) {
+  static BlockStore::Key key_of(const void* bytes) {
     BlockStore::Key key;
-    for (size_t i = 0; i < key.size(); ++i) key[i] = bytes[i];
+    std::memcpy(key.data(), bytes, key.size());
     return key;
   }
-  static int64_t find(void* user, const uint8_t* key) noexcept {
+  static int64_t find(void* user, const void* key) noexcept {
     try {
       const auto size = store(user).find(key_of(key));
       return size ? static_cast<int64_t>(*size) : -1;
@@ -68,7 +70,7 @@ class StoreFunctions {
       return -1;
     }
   }
-  static int32_t read(void* user, const uint8_t* key, void* record, uint64_t size) noexcept {
+  static int32_t read(void* user, const void* key, void* record, uint64_t size) noexcept {
     try {
       const std::span out(static_cast<std::byte*>(record), static_cast<size_t>(size));
       return store(user).read(key_of(key), out) ? 0 : -1;
@@ -76,7 +78,7 @@ class StoreFunctions {
       return -1;
     }
   }
-  static int32_t write(void* user, const uint8_t* key, const uint8_t* before, const void* record,
+  static int32_t write(void* user, const void* key, const void* before, const void* record,
                        uint64_t size) noexcept {
     try {
       const std::span bytes(static_cast<const std::byte*>(record), static_cast<size_t>(size));
@@ -86,7 +88,7 @@ class StoreFunctions {
       return -1;
     }
   }
-  static void remove(void* user, const uint8_t* key) noexcept {
+  static void remove(void* user, const void* key) noexcept {
     try {
       store(user).remove(key_of(key));
     } catch (...) {

@@ -66,6 +66,14 @@ struct ModelOptions {
   std::optional<std::string> rows_on_demand{};
   /// Memory for rows of tables in the file; 0: a quarter of the tables, at most 256 MiB.
   std::optional<int64_t> row_cache_bytes{};
+  /// File or folder of a smaller model with the same vocabulary, which guesses tokens for this one:
+  /// answers come faster and stay the same, bit for bit.
+  std::optional<std::string> draft_model{};
+  /// Load the file's prediction blocks (multi-token prediction), which guess tokens of requests; a
+  /// file without them is refused.
+  std::optional<bool> prediction{};
+  /// Most tokens that are guessed at once, by any drafter; 0: none.
+  std::optional<int64_t> draft_max{};
   /// Alias of backend.isa.
   std::optional<std::string> isa{};
   /// Alias of backend.bf16_activations. One of fixed, f32.
@@ -79,6 +87,15 @@ struct ModelOptions {
   std::optional<bool> metadata_only{};
   /// Refuse a file that has NaN or infinity in its weights.
   std::optional<bool> check_weights{};
+  /// Adapter (LoRA) to add to the weights while they are loaded: the path of a PEFT folder or a
+  /// GGUF file, with :SCALE after it for another scale than 1. The changed matrices are kept in
+  /// f32.
+  std::vector<std::string> merged_adapters{};
+  /// Adapters (LoRA) that sessions of the model can use at one time, each session its own; 0: none.
+  /// Their memory is taken when the model is opened.
+  std::optional<int64_t> adapter_slots{};
+  /// Largest rank of an adapter in a slot, or sum of the ranks that a session adds up.
+  std::optional<int64_t> adapter_rank{};
   /// Path of a backend plugin besides those in the folder tenon beside the shared library; a path
   /// that ends in a slash is a folder of plugins.
   std::vector<std::string> plugins{};
@@ -103,6 +120,8 @@ struct SessionOptions {
   std::optional<int64_t> priority{};
   /// Key by which the session's calls get their fair share of the engine.
   std::optional<std::string> client{};
+  /// The engine's option speculation for this session's texts. One of engine, auto, off, forced.
+  std::optional<std::string> speculate{};
   /// Share of the client: weight 3 gets three tokens for one of weight 1.
   std::optional<double> weight{};
   // generated: end
@@ -131,6 +150,12 @@ struct EngineOptions {
   std::optional<double> max_stall_ms{};
   /// Compute equal prefixes once and keep them while there is room.
   std::optional<bool> prefix_cache{};
+  /// Folder in which computed prefixes survive a restart, made if it is missing and trusted as a
+  /// plugin is; empty keeps none. Needs prefix_cache.
+  std::optional<std::string> store{};
+  /// Most bytes of the files in the store's folder, never exceeded; the least recently used go
+  /// first.
+  std::optional<int64_t> store_bytes{};
   /// Earlier states per text that a recurrent model keeps while there is room, so that rewinding
   /// does not recompute the text.
   std::optional<int64_t> state_checkpoints{};
@@ -139,6 +164,12 @@ struct EngineOptions {
   /// Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay
   /// by measured times, "off" never, "forced" always. One of auto, off, forced.
   std::optional<std::string> speculation{};
+  /// Memory of the draft model's cache, never exceeded; 0: room for as many tokens as cache_bytes
+  /// has.
+  std::optional<int64_t> draft_bytes{};
+  /// Memory for ended answers, from which answers of sessions with an equal salt are guessed; 0:
+  /// none.
+  std::optional<int64_t> answer_bytes{};
   // generated: end
   ExtraOptions extra{};
 };
@@ -275,12 +306,18 @@ class Options {
     set("embeddings", from.embeddings);
     set("rows_on_demand", from.rows_on_demand);
     set("row_cache_bytes", from.row_cache_bytes);
+    set("draft_model", from.draft_model);
+    set("prediction", from.prediction);
+    set("draft_max", from.draft_max);
     set("isa", from.isa);
     set("bf16_activations", from.bf16_activations);
     set("vocabulary_only", from.vocabulary_only);
     set("inspect", from.inspect);
     set("metadata_only", from.metadata_only);
     set("check_weights", from.check_weights);
+    add("merged_adapters", from.merged_adapters);
+    set("adapter_slots", from.adapter_slots);
+    set("adapter_rank", from.adapter_rank);
     add("plugin", from.plugins);
     add("override", from.overrides);
     // generated: end
@@ -292,6 +329,7 @@ class Options {
     set("salt", from.salt);
     set("priority", from.priority);
     set("client", from.client);
+    set("speculate", from.speculate);
     set("weight", from.weight);
     // generated: end
     parse(from.extra);
@@ -307,9 +345,13 @@ class Options {
     set("decode_stretch", from.decode_stretch);
     set("max_stall_ms", from.max_stall_ms);
     set("prefix_cache", from.prefix_cache);
+    set("store", from.store);
+    set("store_bytes", from.store_bytes);
     set("state_checkpoints", from.state_checkpoints);
     set("state_checkpoint_tokens", from.state_checkpoint_tokens);
     set("speculation", from.speculation);
+    set("draft_bytes", from.draft_bytes);
+    set("answer_bytes", from.answer_bytes);
     // generated: end
     parse(from.extra);
   }

@@ -61,12 +61,9 @@ inline tenon_quantize_options quantize_options(const QuantizeOptions& options) {
 inline void quantize(const std::string& path, const std::string& target,
                      const QuantizeOptions& options = {}) {
   detail::Progress progress{options.progress};
-  tenon_quantize_options known = detail::quantize_options(options);
-  if (options.progress) {
-    known.progress = &detail::Progress::call;
-    known.user = &progress;
-  }
-  progress.check(tenon_quantize(path.c_str(), target.c_str(), &known));
+  const tenon_quantize_options known = detail::quantize_options(options);
+  progress.check(tenon_quantize(path.c_str(), target.c_str(), &known,
+                                options.progress ? &detail::Progress::call : nullptr, &progress));
 }
 
 /// Format and size of each tensor; writes nothing.
@@ -118,12 +115,9 @@ inline void write_importance(const std::string& path, std::string_view text,
   known.max_chunks = options.max_chunks;
   known.dataset = options.dataset.empty() ? nullptr : options.dataset.c_str();
   known.add_to = options.add_to.empty() ? nullptr : options.add_to.c_str();
-  if (options.progress) {
-    known.progress = &detail::Progress::call;
-    known.user = &progress;
-  }
-  progress.check(tenon_importance_write(path.c_str(), Options(options.model).get(), text.data(),
-                                        text.size(), target.c_str(), &known));
+  progress.check(tenon_importance_write(
+      path.c_str(), Options(options.model).get(), text.data(), text.size(), target.c_str(), &known,
+      options.progress ? &detail::Progress::call : nullptr, &progress));
 }
 
 inline std::vector<std::string> quantize_types() {

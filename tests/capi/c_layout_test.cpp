@@ -276,22 +276,18 @@ TEST(Layout, Planning) {
 }
 
 TEST(Layout, Quantize) {
-  expect_struct<tenon_quantize_options>(56);
+  expect_struct<tenon_quantize_options>(40);
   EXPECT_FIELD(tenon_quantize_options, flags, 4);
   EXPECT_FIELD(tenon_quantize_options, type, 8);
   EXPECT_FIELD(tenon_quantize_options, formats, 16);
   EXPECT_FIELD(tenon_quantize_options, importance, 24);
   EXPECT_FIELD(tenon_quantize_options, threads, 32);
-  EXPECT_FIELD(tenon_quantize_options, progress, 40);
-  EXPECT_FIELD(tenon_quantize_options, user, 48);
-  expect_struct<tenon_importance_options>(56);
+  expect_struct<tenon_importance_options>(40);
   EXPECT_FIELD(tenon_importance_options, flags, 4);
   EXPECT_FIELD(tenon_importance_options, chunk_tokens, 8);
   EXPECT_FIELD(tenon_importance_options, max_chunks, 16);
   EXPECT_FIELD(tenon_importance_options, dataset, 24);
   EXPECT_FIELD(tenon_importance_options, add_to, 32);
-  EXPECT_FIELD(tenon_importance_options, progress, 40);
-  EXPECT_FIELD(tenon_importance_options, user, 48);
 }
 
 }  // namespace

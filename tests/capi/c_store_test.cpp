@@ -29,7 +29,7 @@ struct StoreRecords {
   uint64_t num_after_others = 0;  // written with a key before
 };
 
-StoreKey store_key_of(const uint8_t* bytes) {
+StoreKey store_key_of(const void* bytes) {
   StoreKey key;
   std::memcpy(key.data(), bytes, key.size());
   return key;
@@ -39,13 +39,13 @@ tenon_block_store functions_over(StoreRecords& records) {
   tenon_block_store store{};
   store.struct_size = sizeof store;
   store.user = &records;
-  store.find = [](void* user, const uint8_t* key) -> int64_t {
+  store.find = [](void* user, const void* key) -> int64_t {
     auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
     const auto found = of.records.find(store_key_of(key));
     return found == of.records.end() ? -1 : static_cast<int64_t>(found->second.size());
   };
-  store.read = [](void* user, const uint8_t* key, void* record, uint64_t size) -> int32_t {
+  store.read = [](void* user, const void* key, void* record, uint64_t size) -> int32_t {
     auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
     const auto found = of.records.find(store_key_of(key));
@@ -54,7 +54,7 @@ tenon_block_store functions_over(StoreRecords& records) {
     ++of.num_read;
     return 0;
   };
-  store.write = [](void* user, const uint8_t* key, const uint8_t* before, const void* record,
+  store.write = [](void* user, const void* key, const void* before, const void* record,
                    uint64_t size) -> int32_t {
     auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
@@ -63,7 +63,7 @@ tenon_block_store functions_over(StoreRecords& records) {
     if (before != nullptr) ++of.num_after_others;
     return 0;
   };
-  store.remove = [](void* user, const uint8_t* key) {
+  store.remove = [](void* user, const void* key) {
     auto& of = *static_cast<StoreRecords*>(user);
     const std::scoped_lock lock(of.mutex);
     of.records.erase(store_key_of(key));
@@ -124,7 +124,7 @@ TEST_F(CStore, GivesPrefixesBack) {
   EXPECT_GT(num_read, 2u);
   const EnginePtr third = engine();
   tenon_block_store store = functions_over(records);
-  store.secret[3] = 1;
+  store.secret[1] = 3;
   ASSERT_OK(tenon_engine_set_store(third.get(), &store));
   EXPECT_EQ(answer(third.get(), long_text()), plain);
   EXPECT_EQ(records.num_read, num_read) << "another secret finds nothing";

@@ -30,7 +30,7 @@ class QuantizeApi : public testing::Test {
     tenon_quantize_options known = options(type, formats);
     known.flags = flags;
     known.threads = threads;
-    return tenon_quantize(source_.c_str(), target_.c_str(), &known);
+    return tenon_quantize(source_.c_str(), target_.c_str(), &known, nullptr, nullptr);
   }
 
   void expect_refused(tenon_status got, tenon_status status, const char* text) {
@@ -83,7 +83,7 @@ TEST_F(QuantizeApi, SaysWhatIsWrong) {
   expect_refused(quantize("IQ1_S"), TENON_ERROR_UNSUPPORTED, "needs an importance matrix");
   const tenon_quantize_options known = options("Q4_0", "");
   const auto between = [&](const char* path, const char* target) {
-    return tenon_quantize(path, target, &known);
+    return tenon_quantize(path, target, &known, nullptr, nullptr);
   };
   expect_failure(between(nullptr, "x"), TENON_ERROR_ARGUMENT, "path is NULL");
   expect_failure(between(source_.c_str(), nullptr), TENON_ERROR_ARGUMENT, "target is NULL");
@@ -92,8 +92,8 @@ TEST_F(QuantizeApi, SaysWhatIsWrong) {
                  "/nowhere/out.gguf");
   expect_failure(tenon_quantize_plan(source_.c_str(), &known, nullptr, 0, nullptr),
                  TENON_ERROR_ARGUMENT, "NULL");
-  expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), nullptr), TENON_ERROR_ARGUMENT,
-                 "tenon_quantize_options is NULL");
+  expect_failure(tenon_quantize(source_.c_str(), target_.c_str(), nullptr, nullptr, nullptr),
+                 TENON_ERROR_ARGUMENT, "tenon_quantize_options is NULL");
 }
 
 TEST_F(QuantizeApi, WithoutATypeTheFileIsCopied) {
@@ -109,7 +109,7 @@ TEST_F(QuantizeApi, ADamagedFolderIsRefused) {
   std::ofstream(folder_.path("model/config.json")) << "{}";
   const tenon_quantize_options known = options("Q4_0");
   const tenon_status status =
-      tenon_quantize(folder_.path("model").c_str(), target_.c_str(), &known);
+      tenon_quantize(folder_.path("model").c_str(), target_.c_str(), &known, nullptr, nullptr);
   EXPECT_NE(status, TENON_OK);
   EXPECT_THAT(tenon_last_error(), testing::HasSubstr("config.json"));
   EXPECT_FALSE(std::filesystem::exists(target_));
@@ -118,11 +118,11 @@ TEST_F(QuantizeApi, ADamagedFolderIsRefused) {
 TEST_F(QuantizeApi, AnImportanceMatrixOfAnotherKindIsRefused) {
   tenon_quantize_options known = options("IQ2_XS");
   known.importance = source_.c_str();
-  expect_refused(tenon_quantize(source_.c_str(), target_.c_str(), &known), TENON_ERROR_FORMAT,
-                 "is not an importance matrix");
+  expect_refused(tenon_quantize(source_.c_str(), target_.c_str(), &known, nullptr, nullptr),
+                 TENON_ERROR_FORMAT, "is not an importance matrix");
   known.importance = "/nowhere.dat";
-  expect_refused(tenon_quantize(source_.c_str(), target_.c_str(), &known), TENON_ERROR_IO,
-                 "/nowhere.dat");
+  expect_refused(tenon_quantize(source_.c_str(), target_.c_str(), &known, nullptr, nullptr),
+                 TENON_ERROR_IO, "/nowhere.dat");
 }
 
 TEST_F(QuantizeApi, ExceptionsOfFunctionsPass) {
@@ -163,8 +163,10 @@ TEST_F(ImportanceApi, IsWrittenAndUsed) {
 TEST_F(ImportanceApi, SaysWhatIsWrong) {
   tenon_importance_options known{};
   known.struct_size = sizeof known;
+  tenon_progress_callback progress = nullptr;
   const auto write = [&](const char* path, const std::string& text) {
-    return tenon_importance_write(path, nullptr, text.data(), text.size(), matrix_.c_str(), &known);
+    return tenon_importance_write(path, nullptr, text.data(), text.size(), matrix_.c_str(), &known,
+                                  progress, nullptr);
   };
   expect_failure(write(nullptr, text_), TENON_ERROR_ARGUMENT, "path is NULL");
   expect_failure(write(source_.c_str(), "short"), TENON_ERROR_ARGUMENT, "give a longer text");
@@ -177,7 +179,7 @@ TEST_F(ImportanceApi, SaysWhatIsWrong) {
   known.add_to = source_.c_str();
   expect_failure(write(source_.c_str(), text_), TENON_ERROR_FORMAT, "is not an importance matrix");
   known.add_to = nullptr;
-  known.progress = [](void*, double) -> int32_t { return 1; };
+  progress = [](void*, double) -> int32_t { return 1; };
   expect_failure(write(source_.c_str(), text_), TENON_ERROR_CANCELLED, "cancelled");
   EXPECT_FALSE(std::filesystem::exists(matrix_));
 }

@@ -27,6 +27,12 @@ export interface ModelOptions {
   rowsOnDemand?: string
   /** Memory for rows of tables in the file; 0: a quarter of the tables, at most 256 MiB. */
   rowCacheBytes?: number
+  /** File or folder of a smaller model with the same vocabulary, which guesses tokens for this one: answers come faster and stay the same, bit for bit. */
+  draftModel?: string
+  /** Load the file's prediction blocks (multi-token prediction), which guess tokens of requests; a file without them is refused. */
+  prediction?: boolean
+  /** Most tokens that are guessed at once, by any drafter; 0: none. */
+  draftMax?: number
   /** Alias of backend.isa. */
   isa?: string
   /** Alias of backend.bf16_activations. */
@@ -39,6 +45,12 @@ export interface ModelOptions {
   metadataOnly?: boolean
   /** Refuse a file that has NaN or infinity in its weights. */
   checkWeights?: boolean
+  /** Adapter (LoRA) to add to the weights while they are loaded: the path of a PEFT folder or a GGUF file, with :SCALE after it for another scale than 1. The changed matrices are kept in f32. */
+  mergedAdapters?: readonly string[]
+  /** Adapters (LoRA) that sessions of the model can use at one time, each session its own; 0: none. Their memory is taken when the model is opened. */
+  adapterSlots?: number
+  /** Largest rank of an adapter in a slot, or sum of the ranks that a session adds up. */
+  adapterRank?: number
   /** Path of a backend plugin besides those in the folder tenon beside the shared library; a path that ends in a slash is a folder of plugins. */
   plugin?: readonly string[]
   /** A metadata value that replaces the file's: key=type:value, with type int, float, bool or str. */
@@ -54,6 +66,8 @@ export interface SessionOptions {
   priority?: number
   /** Key by which the session's calls get their fair share of the engine. */
   client?: string
+  /** The engine's option speculation for this session's texts. */
+  speculate?: string
   /** Share of the client: weight 3 gets three tokens for one of weight 1. */
   weight?: number
 }
@@ -136,12 +150,20 @@ export interface EngineOptions {
   maxStallMs?: number
   /** Compute equal prefixes once and keep them while there is room. */
   prefixCache?: boolean
+  /** Folder in which computed prefixes survive a restart, made if it is missing and trusted as a plugin is; empty keeps none. Needs prefix_cache. */
+  store?: string
+  /** Most bytes of the files in the store's folder, never exceeded; the least recently used go first. */
+  storeBytes?: number
   /** Earlier states per text that a recurrent model keeps while there is room, so that rewinding does not recompute the text. */
   stateCheckpoints?: number
   /** Tokens between two checkpoints; the end of each prompt gets one more. */
   stateCheckpointTokens?: number
   /** Compute guessed tokens beside the next one, without effect on answers: "auto" while they pay by measured times, "off" never, "forced" always. */
   speculation?: string
+  /** Memory of the draft model's cache, never exceeded; 0: room for as many tokens as cache_bytes has. */
+  draftBytes?: number
+  /** Memory for ended answers, from which answers of sessions with an equal salt are guessed; 0: none. */
+  answerBytes?: number
 }
 
 export interface ChatOptions {

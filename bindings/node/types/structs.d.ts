@@ -58,6 +58,10 @@ export interface ModelInfo {
   readonly expertsUsed: number
   /** Longest source of the encoder, in tokens; 0: no encoder. Since 0.1 */
   readonly sourceTokens: number
+  /** 1: loaded for sessions and engines. Since 0.1 */
+  readonly givesText: number
+  /** 1: loaded for embedders. Since 0.1 */
+  readonly givesRows: number
 }
 
 /** Memory of the model with one session. */
@@ -257,6 +261,26 @@ export interface EngineStats {
   readonly draftedTokens: number
   /** guesses that became tokens of requests */
   readonly acceptedTokens: number
+  /** blocks of prefixes that came from the store. Since 0.1 */
+  readonly storeHits: number
+  /** records read */
+  readonly storeReadBytes: number
+  /** records written */
+  readonly storeWrittenBytes: number
+  /** blocks that the store did not take */
+  readonly storeDropped: number
+  /** guesses that it made */
+  readonly draftModelGuesses: number
+  /** those that came true, computed beside a token or not */
+  readonly draftModelRight: number
+  /** tokens that it computed: texts and guesses */
+  readonly draftModelTokens: number
+  readonly draftModelSeconds: number
+  /** its cache, beside that of the engine */
+  readonly draftKvLimitBytes: number
+  readonly draftKvHeldBytes: number
+  /** memory of ended answers, from which others are guessed */
+  readonly answerBytes: number
 }
 
 /** A machine, for planning. Fill it in yourself, or measure it. Speeds are for all threads together; 0 means unknown, and nothing is predicted from it. */
@@ -283,7 +307,7 @@ export interface Plan {
   /** the argument; for 0 a session's default */
   readonly context: number
   readonly sessions: number
-  /** this to kv_bytes add up to total_bytes, plus a short peak of loading */
+  /** this to kv_bytes add up to total_bytes, plus a short peak of loading; a draft model and its cache are part of it */
   readonly processBytes: number
   /** in the layout for computing */
   readonly weightsBytes: number
@@ -461,6 +485,10 @@ export const constants: Readonly<{
   DEVICE_KIND_ACCELERATOR: 4
   IGNORE_END: 8
   LOGPROBS: 16
+  SPECULATION_DEFAULT: 0
+  SPECULATION_AUTO: 1
+  SPECULATION_OFF: 2
+  SPECULATION_FORCED: 3
   REUSE_NO_MISS: 0
   REUSE_DIFFERENT_TEXT: 1
   REUSE_EVICTED: 2
@@ -471,6 +499,9 @@ export const constants: Readonly<{
   DRAFTER_TEXT: 2
   DRAFTER_PREDICTION: 3
   DRAFTER_OTHER: 4
+  DRAFTER_MODEL: 5
+  DRAFTER_ANSWERS: 6
+  DRAFTER_BLOCK: 7
   HISTOGRAM_COUNTS: 17
   GRAMMAR_JSON_SCHEMA: 1
   GRAMMAR_GBNF: 2
@@ -498,4 +529,6 @@ export const constants: Readonly<{
   QUANTIZE_KEEP_OUTPUT: 2
   QUANTIZE_AGAIN: 4
   QUANTIZE_WITHOUT_IMPORTANCE: 8
+  IMPORTANCE_SPECIAL: 1
+  IMPORTANCE_OUTPUT: 2
 }>

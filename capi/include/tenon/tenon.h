@@ -223,12 +223,14 @@ TENON_API const char* tenon_interface_description(void);
  * generated: keys of options
  * MODEL    "backend", "devices", "device_memory", "gpu_layers", "experts_on", "kernel_cache",
  *          "threads", "cache_type", "default_context", "slice", "embeddings", "rows_on_demand",
- *          "row_cache_bytes", "backend.KEY", "isa", "bf16_activations", "vocabulary_only",
- *          "inspect", "metadata_only", "check_weights", "plugin", "override"
- * SESSION  "context", "salt", "priority", "client", "weight"
+ *          "row_cache_bytes", "draft_model", "prediction", "draft_max", "backend.KEY", "isa",
+ *          "bf16_activations", "vocabulary_only", "inspect", "metadata_only", "check_weights",
+ *          "merged_adapters", "adapter_slots", "adapter_rank", "plugin", "override"
+ * SESSION  "context", "salt", "priority", "client", "speculate", "weight"
  * ENGINE   "cache_bytes", "step_tokens", "running", "queue", "queue_tokens", "ageing",
  *          "decode_stretch", "max_stall_ms", "prefix_cache", "store", "store_bytes",
- *          "state_checkpoints", "state_checkpoint_tokens", "speculation"
+ *          "state_checkpoints", "state_checkpoint_tokens", "speculation", "draft_bytes",
+ *          "answer_bytes"
  * SAMPLER  "stop", "banned_strings", "banned_ignore_case", "min_tokens", "repeat_penalty",
  *          "repeat_last_n", "presence_penalty", "frequency_penalty", "dry_multiplier", "dry_base",
  *          "dry_allowed_length", "dry_last_n", "mirostat", "mirostat_tau", "mirostat_eta",
@@ -1081,17 +1083,17 @@ typedef void (*tenon_post_callback)(void* user, tenon_task task, void* arg);
 TENON_API tenon_status tenon_engine_set_executor(tenon_engine* engine, tenon_post_callback post,
                                                  void* user);
 
-/* Size of the record in bytes, or negative if there is none. */
-typedef int64_t (*tenon_store_find_callback)(void* user, const uint8_t* key);
+/* key: 16 bytes. Size of the record in bytes, or negative if there is none. */
+typedef int64_t (*tenon_store_find_callback)(void* user, const void* key);
 /* Copies the record, of exactly `size` bytes, to `record`; returns 0, or another value if it has
  * another size or cannot be read. */
-typedef int32_t (*tenon_store_read_callback)(void* user, const uint8_t* key, void* record,
+typedef int32_t (*tenon_store_read_callback)(void* user, const void* key, void* record,
                                              uint64_t size);
 /* Stores a record under a key that has none; returns 0, or another value if it is refused.
  *   before  key of the record without which this one is useless, or NULL: remove this one first */
-typedef int32_t (*tenon_store_write_callback)(void* user, const uint8_t* key, const uint8_t* before,
+typedef int32_t (*tenon_store_write_callback)(void* user, const void* key, const void* before,
                                               const void* record, uint64_t size);
-typedef void (*tenon_store_remove_callback)(void* user, const uint8_t* key);
+typedef void (*tenon_store_remove_callback)(void* user, const void* key);
 /* Called once, after all other calls: the engine and its sessions and requests are destroyed. */
 typedef void (*tenon_store_release_callback)(void* user);
 
@@ -1111,7 +1113,7 @@ typedef struct tenon_block_store {
   tenon_store_remove_callback remove;
   /* Enters every key: with another secret no record is found, and who does not know it cannot tell
    * from keys whether a text is stored. The same after a restart; zeros are a secret, too. */
-  uint8_t secret[16];
+  uint64_t secret[2];
   tenon_store_release_callback release; /* may be NULL */
 } tenon_block_store;
 
@@ -1689,7 +1691,7 @@ TENON_API tenon_status tenon_embedder_cancel(tenon_embedder* embedder);
  *
  *   tenon_quantize_options options = {sizeof options};
  *   options.type = "Q4_K_M";
- *   tenon_quantize("model-f16.gguf", "model-q4.gguf", &options);
+ *   tenon_quantize("model-f16.gguf", "model-q4.gguf", &options, NULL, NULL);
  */
 
 /* Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever. */
@@ -1713,9 +1715,6 @@ typedef struct tenon_quantize_options {
                            * as one, "@embedding=FORMAT" the embedding; these outrank patterns */
   const char* importance; /* NULL, or path of an importance matrix, by which errors are weighed */
   uint64_t threads;       /* 0: all that the process may use */
-  tenon_progress_callback progress; /* NULL, or called with 0 <= fraction <= 1 on the caller's
-                                     * thread; nonzero ends the call: CANCELLED */
-  void* user;                       /* first argument of progress */
 } tenon_quantize_options;
 
 /* Writes a GGUF file `target` from the GGUF file (any part of a split one) or Hugging Face folder
@@ -1724,16 +1723,18 @@ typedef struct tenon_quantize_options {
  * Equal files and options give equal bytes, with any number of threads. The file appears under its
  * name complete or not at all. Takes 16 MiB of memory, a row of f32 for each thread, and the
  * importance matrix.
+ *   progress  NULL, or called with 0 <= fraction <= 1 on this thread; nonzero ends it: CANCELLED
  * ARGUMENT for an unknown type, format or pattern, a line that fits no tensor, an importance matrix
  * of another model, and a target that is the model itself; UNSUPPORTED for quantised matrices
  * without TENON_QUANTIZE_AGAIN, for types that need an importance matrix without one or
  * TENON_QUANTIZE_WITHOUT_IMPORTANCE, and a projector; FORMAT for a damaged file and a value
  * that its format cannot hold, naming the tensor; IO. Any thread. */
 TENON_API tenon_status tenon_quantize(const char* path, const char* target,
-                                      const tenon_quantize_options* options);
+                                      const tenon_quantize_options* options,
+                                      tenon_progress_callback progress, void* user);
 /* The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
  * its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
- * Writes no file and calls no function of the options. Errors as tenon_quantize. See "Buffers" in
+ * Writes no file. Errors as tenon_quantize. See "Buffers" in
  * 1. */
 TENON_API tenon_status tenon_quantize_plan(const char* path, const tenon_quantize_options* options,
                                            char* text, size_t capacity, size_t* length);
@@ -1752,9 +1753,6 @@ typedef struct tenon_importance_options {
   uint64_t max_chunks;   /* 0: all */
   const char* dataset;   /* NULL, or name of the text, kept in the file */
   const char* add_to;    /* NULL, or path of a matrix of the model to which the text is added */
-  tenon_progress_callback progress; /* NULL, or called with 0 <= fraction <= 1 on the caller's
-                                     * thread; nonzero ends the call: CANCELLED */
-  void* user;                       /* first argument of progress */
 } tenon_importance_options;
 
 /* Computes the model `path` on a text and writes its importance matrix to `target`, a file that
@@ -1762,12 +1760,14 @@ typedef struct tenon_importance_options {
  * part are left out. Experts that no token chose count as unknown.
  *   options     scope MODEL, or NULL: device, threads; "context" and "embeddings" do not count
  *   importance  NULL: the defaults
+ *   progress    as in tenon_quantize
  * ARGUMENT for a text shorter than a part and for `add_to` of another model; UNSUPPORTED for a model
  * that gives rows; FORMAT for a damaged file and inputs that are not finite, naming the weight; the
  * errors of tenon_model_load. Any thread. */
 TENON_API tenon_status tenon_importance_write(const char* path, const tenon_options* options,
                                               const char* text, size_t length, const char* target,
-                                              const tenon_importance_options* importance);
+                                              const tenon_importance_options* importance,
+                                              tenon_progress_callback progress, void* user);
 
 /* ---- 18. Adapters ------------------------------------------------------------------------------
  *

@@ -334,10 +334,18 @@ pub struct Api {
     /// called, and keeps the engine alive until then. If `post` throws, nothing was posted: calls that wait
     /// compute the work.
     pub tenon_engine_set_executor: Option<unsafe extern "C" fn(engine: *mut tenon_engine, post: tenon_post_callback, user: *mut c_void) -> tenon_status>,
+    /// Keeps computed prefixes in the host's store, as the option "store" does in a folder. Starts a thread.
+    /// Before the engine's first session: STATE after it, and with a store already. UNSUPPORTED for an engine
+    /// without a prefix index ("prefix_cache", encoder-decoders); ARGUMENT for NULL functions. `release` is
+    /// not called after an error.
+    pub tenon_engine_set_store: Option<unsafe extern "C" fn(engine: *mut tenon_engine, store: *const tenon_block_store) -> tenon_status>,
     pub tenon_engine_get_stats: Option<unsafe extern "C" fn(engine: *mut tenon_engine, stats: *mut tenon_engine_stats) -> tenon_status>,
     /// The statistics and their histograms as Prometheus text, version 0.0.4: time to first token, between
     /// tokens, of whole requests. See "Buffers" in 1.
     pub tenon_engine_stats_text: Option<unsafe extern "C" fn(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
+    /// How tokens are guessed, a line for each drafter with its counts, or why it is not used. See "Buffers"
+    /// in 1. Since 0.1
+    pub tenon_engine_drafters_text: Option<unsafe extern "C" fn(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
     /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
     /// text is malformed, impossible, too large or uses an unsupported feature; the message says where (line,
     /// column, JSON pointer, byte) and why.
@@ -547,23 +555,45 @@ pub struct Api {
     pub tenon_embedder_cancel: Option<unsafe extern "C" fn(embedder: *mut tenon_embedder) -> tenon_status>,
     /// Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever.
     pub tenon_quantize_type: Option<unsafe extern "C" fn(index: usize) -> *const c_char>,
-    /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay. Equal
-    /// files and rules give equal bytes, with any number of threads. The file appears under its name complete
-    /// or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. type one of the names formats
-    /// NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular expression, that is
-    /// found in a tensor's name decides. "@output=FORMAT" means the output matrix, or the embedding that
-    /// serves as one, "@embedding=FORMAT" the embedding; these outrank patterns flags TENON_QUANTIZE_*
-    /// threads 0: all that the process may use progress NULL, or called with 0 \<= fraction \<= 1 on this
-    /// thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format or pattern, a line that fits
-    /// no tensor, and a target that is the model itself; UNSUPPORTED for quantised matrices without
-    /// TENON_QUANTIZE_AGAIN, for types that need an importance matrix without
-    /// TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file and a value
-    /// that its format cannot hold, naming the tensor; IO. Any thread.
-    pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, threads: u64, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
+    /// Writes a GGUF file `target` from the GGUF file (any part of a split one) or Hugging Face folder
+    /// `path`. Keys stay; the tokenizer.json of a folder becomes "tokenizer.huggingface.json", which this
+    /// library reads. Equal files and options give equal bytes, with any number of threads. The file appears
+    /// under its name complete or not at all. Takes 16 MiB of memory, a row of f32 for each thread, and the
+    /// importance matrix. progress NULL, or called with 0 \<= fraction \<= 1 on this thread; nonzero ends it:
+    /// CANCELLED ARGUMENT for an unknown type, format or pattern, a line that fits no tensor, an importance
+    /// matrix of another model, and a target that is the model itself; UNSUPPORTED for quantised matrices
+    /// without TENON_QUANTIZE_AGAIN, for types that need an importance matrix without one or
+    /// TENON_QUANTIZE_WITHOUT_IMPORTANCE, and a projector; FORMAT for a damaged file and a value that its
+    /// format cannot hold, naming the tensor; IO. Any thread.
+    pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
     /// The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with its
     /// name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420". Writes no
     /// file. Errors as tenon_quantize. See "Buffers" in 1.
-    pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
+    pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_quantize_options, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
+    /// Computes the model `path` on a text and writes its importance matrix to `target`, a file that
+    /// llama.cpp reads, too. The file appears complete or not at all. Tokens that do not fill the last part
+    /// are left out. Experts that no token chose count as unknown. options scope MODEL, or NULL: device,
+    /// threads; "context" and "embeddings" do not count importance NULL: the defaults progress as in
+    /// tenon_quantize ARGUMENT for a text shorter than a part and for `add_to` of another model; UNSUPPORTED
+    /// for a model that gives rows; FORMAT for a damaged file and inputs that are not finite, naming the
+    /// weight; the errors of tenon_model_load. Any thread.
+    pub tenon_importance_write: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_options, text: *const c_char, length: usize, target: *const c_char, importance: *const tenon_importance_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
+    /// Reads an adapter for a model that was opened with "adapter_slots": a folder of PEFT
+    /// (adapter_config.json and adapter_model.safetensors) or a GGUF file. Other calls may run meanwhile.
+    /// STATE without the option; FORMAT for a damaged adapter; UNSUPPORTED for one that does not fit the
+    /// model, or changes what a session cannot change for itself, naming the key or the tensor; LIMIT for a
+    /// rank above "adapter_rank"; IO. Any thread.
+    pub tenon_adapter_open: Option<unsafe extern "C" fn(model: *const tenon_model, path: *const c_char, adapter: *mut *mut tenon_adapter) -> tenon_status>,
+    /// Sessions that have the adapter keep it.
+    pub tenon_adapter_destroy: Option<unsafe extern "C" fn(adapter: *mut tenon_adapter)>,
+    /// The sum of adapters changes the model for this session and its forks, from its first token on; none:
+    /// the model itself. Cached text is shared only with sessions of equal adapters and scales. A slot is
+    /// taken for each different sum, until the last session with it is destroyed or has others. New sums wait
+    /// for a running step, and are loaded while other requests generate. scales \[num_adapters\] factors, 0
+    /// for none of it; NULL: 1 for each STATE if the session has tokens (see tenon_session_rewind) or the
+    /// model no slots; BUSY if all slots are in use; LIMIT if the ranks add up to more than "adapter_rank";
+    /// ARGUMENT for an adapter of another model and a scale that is not finite. Nothing changes then.
+    pub tenon_session_set_adapters: Option<unsafe extern "C" fn(session: *mut tenon_session, adapters: *const *const tenon_adapter, scales: *const f32, num_adapters: usize) -> tenon_status>,
 }
 
 impl Api {
@@ -674,8 +704,10 @@ impl Api {
                 tenon_engine_run: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine) -> tenon_status>>(find(c"tenon_engine_run")),
                 tenon_engine_stop: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine) -> tenon_status>>(find(c"tenon_engine_stop")),
                 tenon_engine_set_executor: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, tenon_post_callback, *mut c_void) -> tenon_status>>(find(c"tenon_engine_set_executor")),
+                tenon_engine_set_store: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *const tenon_block_store) -> tenon_status>>(find(c"tenon_engine_set_store")),
                 tenon_engine_get_stats: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *mut tenon_engine_stats) -> tenon_status>>(find(c"tenon_engine_get_stats")),
                 tenon_engine_stats_text: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_engine_stats_text")),
+                tenon_engine_drafters_text: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_engine, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_engine_drafters_text")),
                 tenon_grammar_create: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(i32, *const c_char, usize, *mut *mut tenon_grammar) -> tenon_status>>(find(c"tenon_grammar_create")),
                 tenon_grammar_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_grammar)>>(find(c"tenon_grammar_destroy")),
                 tenon_grammar_compile: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(i32, *const c_char, usize, u32, *const tenon_tokenizer, tenon_stop_callback, *mut c_void, *mut *mut tenon_grammar) -> tenon_status>>(find(c"tenon_grammar_compile")),
@@ -733,8 +765,12 @@ impl Api {
                 tenon_embedder_rank: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder, *const c_char, usize, *const tenon_embedder_batch, *mut f32, usize, *mut usize) -> tenon_status>>(find(c"tenon_embedder_rank")),
                 tenon_embedder_cancel: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_embedder) -> tenon_status>>(find(c"tenon_embedder_cancel")),
                 tenon_quantize_type: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(usize) -> *const c_char>>(find(c"tenon_quantize_type")),
-                tenon_quantize: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, *const c_char, u32, u64, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize")),
-                tenon_quantize_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const c_char, u32, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_quantize_plan")),
+                tenon_quantize: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const tenon_quantize_options, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_quantize")),
+                tenon_quantize_plan: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const tenon_quantize_options, *mut c_char, usize, *mut usize) -> tenon_status>>(find(c"tenon_quantize_plan")),
+                tenon_importance_write: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const tenon_options, *const c_char, usize, *const c_char, *const tenon_importance_options, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_importance_write")),
+                tenon_adapter_open: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, *const c_char, *mut *mut tenon_adapter) -> tenon_status>>(find(c"tenon_adapter_open")),
+                tenon_adapter_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_adapter)>>(find(c"tenon_adapter_destroy")),
+                tenon_session_set_adapters: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const *const tenon_adapter, *const f32, usize) -> tenon_status>>(find(c"tenon_session_set_adapters")),
             }
         }
     }
@@ -842,8 +878,10 @@ impl Api {
             tenon_engine_run: Some(linked::tenon_engine_run),
             tenon_engine_stop: Some(linked::tenon_engine_stop),
             tenon_engine_set_executor: Some(linked::tenon_engine_set_executor),
+            tenon_engine_set_store: Some(linked::tenon_engine_set_store),
             tenon_engine_get_stats: Some(linked::tenon_engine_get_stats),
             tenon_engine_stats_text: Some(linked::tenon_engine_stats_text),
+            tenon_engine_drafters_text: Some(linked::tenon_engine_drafters_text),
             tenon_grammar_create: Some(linked::tenon_grammar_create),
             tenon_grammar_destroy: Some(linked::tenon_grammar_destroy),
             tenon_grammar_compile: Some(linked::tenon_grammar_compile),
@@ -903,6 +941,10 @@ impl Api {
             tenon_quantize_type: Some(linked::tenon_quantize_type),
             tenon_quantize: Some(linked::tenon_quantize),
             tenon_quantize_plan: Some(linked::tenon_quantize_plan),
+            tenon_importance_write: Some(linked::tenon_importance_write),
+            tenon_adapter_open: Some(linked::tenon_adapter_open),
+            tenon_adapter_destroy: Some(linked::tenon_adapter_destroy),
+            tenon_session_set_adapters: Some(linked::tenon_session_set_adapters),
         }
     }
 }
@@ -1248,10 +1290,18 @@ pub mod linked {
         /// still be called, and keeps the engine alive until then. If `post` throws, nothing was posted:
         /// calls that wait compute the work.
         pub fn tenon_engine_set_executor(engine: *mut tenon_engine, post: tenon_post_callback, user: *mut c_void) -> tenon_status;
+        /// Keeps computed prefixes in the host's store, as the option "store" does in a folder. Starts a
+        /// thread. Before the engine's first session: STATE after it, and with a store already. UNSUPPORTED
+        /// for an engine without a prefix index ("prefix_cache", encoder-decoders); ARGUMENT for NULL
+        /// functions. `release` is not called after an error.
+        pub fn tenon_engine_set_store(engine: *mut tenon_engine, store: *const tenon_block_store) -> tenon_status;
         pub fn tenon_engine_get_stats(engine: *mut tenon_engine, stats: *mut tenon_engine_stats) -> tenon_status;
         /// The statistics and their histograms as Prometheus text, version 0.0.4: time to first token,
         /// between tokens, of whole requests. See "Buffers" in 1.
         pub fn tenon_engine_stats_text(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
+        /// How tokens are guessed, a line for each drafter with its counts, or why it is not used. See
+        /// "Buffers" in 1. Since 0.1
+        pub fn tenon_engine_drafters_text(engine: *mut tenon_engine, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
         /// Compiles a grammar, or refuses one that takes too much work. kind: TENON_GRAMMAR_*. GRAMMAR if the
         /// text is malformed, impossible, too large or uses an unsupported feature; the message says where
         /// (line, column, JSON pointer, byte) and why.
@@ -1467,22 +1517,45 @@ pub mod linked {
         pub fn tenon_embedder_cancel(embedder: *mut tenon_embedder) -> tenon_status;
         /// Names of types ("Q4_K_M"), in a fixed order; NULL after the last. They live for ever.
         pub fn tenon_quantize_type(index: usize) -> *const c_char;
-        /// Writes a GGUF file `target` from the GGUF file `path` (any part of a split one). Its keys stay.
-        /// Equal files and rules give equal bytes, with any number of threads. The file appears under its
-        /// name complete or not at all. Takes 16 MiB of memory, and a row of f32 for each thread. type one of
-        /// the names formats NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular
-        /// expression, that is found in a tensor's name decides. "@output=FORMAT" means the output matrix, or
-        /// the embedding that serves as one, "@embedding=FORMAT" the embedding; these outrank patterns flags
-        /// TENON_QUANTIZE_* threads 0: all that the process may use progress NULL, or called with 0 \<=
-        /// fraction \<= 1 on this thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format or
-        /// pattern, a line that fits no tensor, and a target that is the model itself; UNSUPPORTED for
-        /// quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an importance matrix without
-        /// TENON_QUANTIZE_WITHOUT_IMPORTANCE, a projector and a folder; FORMAT for a damaged file and a value
-        /// that its format cannot hold, naming the tensor; IO. Any thread.
-        pub fn tenon_quantize(path: *const c_char, target: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, threads: u64, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
+        /// Writes a GGUF file `target` from the GGUF file (any part of a split one) or Hugging Face folder
+        /// `path`. Keys stay; the tokenizer.json of a folder becomes "tokenizer.huggingface.json", which this
+        /// library reads. Equal files and options give equal bytes, with any number of threads. The file
+        /// appears under its name complete or not at all. Takes 16 MiB of memory, a row of f32 for each
+        /// thread, and the importance matrix. progress NULL, or called with 0 \<= fraction \<= 1 on this
+        /// thread; nonzero ends it: CANCELLED ARGUMENT for an unknown type, format or pattern, a line that
+        /// fits no tensor, an importance matrix of another model, and a target that is the model itself;
+        /// UNSUPPORTED for quantised matrices without TENON_QUANTIZE_AGAIN, for types that need an importance
+        /// matrix without one or TENON_QUANTIZE_WITHOUT_IMPORTANCE, and a projector; FORMAT for a damaged
+        /// file and a value that its format cannot hold, naming the tensor; IO. Any thread.
+        pub fn tenon_quantize(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
         /// The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
         /// its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
         /// Writes no file. Errors as tenon_quantize. See "Buffers" in 1.
-        pub fn tenon_quantize_plan(path: *const c_char, r#type: *const c_char, formats: *const c_char, flags: u32, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
+        pub fn tenon_quantize_plan(path: *const c_char, options: *const tenon_quantize_options, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
+        /// Computes the model `path` on a text and writes its importance matrix to `target`, a file that
+        /// llama.cpp reads, too. The file appears complete or not at all. Tokens that do not fill the last
+        /// part are left out. Experts that no token chose count as unknown. options scope MODEL, or NULL:
+        /// device, threads; "context" and "embeddings" do not count importance NULL: the defaults progress as
+        /// in tenon_quantize ARGUMENT for a text shorter than a part and for `add_to` of another model;
+        /// UNSUPPORTED for a model that gives rows; FORMAT for a damaged file and inputs that are not finite,
+        /// naming the weight; the errors of tenon_model_load. Any thread.
+        pub fn tenon_importance_write(path: *const c_char, options: *const tenon_options, text: *const c_char, length: usize, target: *const c_char, importance: *const tenon_importance_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
+        /// Reads an adapter for a model that was opened with "adapter_slots": a folder of PEFT
+        /// (adapter_config.json and adapter_model.safetensors) or a GGUF file. Other calls may run meanwhile.
+        /// STATE without the option; FORMAT for a damaged adapter; UNSUPPORTED for one that does not fit the
+        /// model, or changes what a session cannot change for itself, naming the key or the tensor; LIMIT for
+        /// a rank above "adapter_rank"; IO. Any thread.
+        pub fn tenon_adapter_open(model: *const tenon_model, path: *const c_char, adapter: *mut *mut tenon_adapter) -> tenon_status;
+        /// Sessions that have the adapter keep it.
+        pub fn tenon_adapter_destroy(adapter: *mut tenon_adapter);
+        /// The sum of adapters changes the model for this session and its forks, from its first token on;
+        /// none: the model itself. Cached text is shared only with sessions of equal adapters and scales. A
+        /// slot is taken for each different sum, until the last session with it is destroyed or has others.
+        /// New sums wait for a running step, and are loaded while other requests generate. scales
+        /// \[num_adapters\] factors, 0 for none of it; NULL: 1 for each STATE if the session has tokens (see
+        /// tenon_session_rewind) or the model no slots; BUSY if all slots are in use; LIMIT if the ranks add
+        /// up to more than "adapter_rank"; ARGUMENT for an adapter of another model and a scale that is not
+        /// finite. Nothing changes then.
+        pub fn tenon_session_set_adapters(session: *mut tenon_session, adapters: *const *const tenon_adapter, scales: *const f32, num_adapters: usize) -> tenon_status;
     }
 }

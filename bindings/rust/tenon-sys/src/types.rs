@@ -196,6 +196,14 @@ pub const TENON_DEVICE_KIND_ACCELERATOR: i32 = 4;
 pub const TENON_IGNORE_END: u32 = 8;
 /// keep log-probabilities for tenon_request_logprobs
 pub const TENON_LOGPROBS: u32 = 16;
+/// as the session's option "speculate"
+pub const TENON_SPECULATION_DEFAULT: i32 = 0;
+/// Whether tokens of an answer are guessed, which changes its speed alone.
+pub const TENON_SPECULATION_AUTO: i32 = 1;
+/// Whether tokens of an answer are guessed, which changes its speed alone.
+pub const TENON_SPECULATION_OFF: i32 = 2;
+/// Whether tokens of an answer are guessed, which changes its speed alone.
+pub const TENON_SPECULATION_FORCED: i32 = 3;
 /// all of it was reused, or no similar text was ever cached
 pub const TENON_REUSE_NO_MISS: i32 = 0;
 /// the cached text differs from here
@@ -216,6 +224,12 @@ pub const TENON_DRAFTER_TEXT: i32 = 2;
 pub const TENON_DRAFTER_PREDICTION: i32 = 3;
 /// Sources of guessed tokens.
 pub const TENON_DRAFTER_OTHER: i32 = 4;
+/// the draft model: the option "draft_model"
+pub const TENON_DRAFTER_MODEL: i32 = 5;
+/// ended answers of sessions with an equal salt
+pub const TENON_DRAFTER_ANSWERS: i32 = 6;
+/// the file's prediction blocks: the option "prediction"
+pub const TENON_DRAFTER_BLOCK: i32 = 7;
 /// Numbers of durations up to 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 25, 50, 100 s and
 /// above. A duration is counted in the first bucket that holds it.
 pub const TENON_HISTOGRAM_COUNTS: i32 = 17;
@@ -277,10 +291,19 @@ pub const TENON_QUANTIZE_PURE: u32 = 1;
 pub const TENON_QUANTIZE_KEEP_OUTPUT: u32 = 2;
 /// accepts matrices that are quantised already
 pub const TENON_QUANTIZE_AGAIN: u32 = 4;
-/// Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S), which need an importance matrix: none is
-/// read yet, and answers are poor without.
+/// Accepts types of one to three bits (IQ1_S to IQ3_XXS, Q2_K_S) without an importance matrix; answers are
+/// poor.
 pub const TENON_QUANTIZE_WITHOUT_IMPORTANCE: u32 = 8;
+/// the text may spell control tokens
+pub const TENON_IMPORTANCE_SPECIAL: u32 = 1;
+/// also the output matrix
+pub const TENON_IMPORTANCE_OUTPUT: u32 = 2;
 
+#[repr(C)]
+pub struct tenon_adapter {
+    _opaque: [u8; 0],
+    _rules: core::marker::PhantomData<(*mut u8, core::marker::PhantomPinned)>,
+}
 #[repr(C)]
 pub struct tenon_backends {
     _opaque: [u8; 0],
@@ -391,6 +414,19 @@ pub type tenon_notify_callback = Option<unsafe extern "C" fn(user: *mut c_void)>
 pub type tenon_task = Option<unsafe extern "C" fn(arg: *mut c_void)>;
 /// Schedules task(arg) to be called once, soon, on any thread.
 pub type tenon_post_callback = Option<unsafe extern "C" fn(user: *mut c_void, task: tenon_task, arg: *mut c_void)>;
+/// key: 16 bytes. Size of the record in bytes, or negative if there is none.
+pub type tenon_store_find_callback = Option<unsafe extern "C" fn(user: *mut c_void, key: *const c_void) -> i64>;
+/// Copies the record, of exactly `size` bytes, to `record`; returns 0, or another value if it has another
+/// size or cannot be read.
+pub type tenon_store_read_callback = Option<unsafe extern "C" fn(user: *mut c_void, key: *const c_void, record: *mut c_void, size: u64) -> i32>;
+/// Stores a record under a key that has none; returns 0, or another value if it is refused. before key of the
+/// record without which this one is useless, or NULL: remove this one first
+pub type tenon_store_write_callback = Option<unsafe extern "C" fn(user: *mut c_void, key: *const c_void, before: *const c_void, record: *const c_void, size: u64) -> i32>;
+/// Stores a record under a key that has none; returns 0, or another value if it is refused. before key of the
+/// record without which this one is useless, or NULL: remove this one first
+pub type tenon_store_remove_callback = Option<unsafe extern "C" fn(user: *mut c_void, key: *const c_void)>;
+/// Called once, after all other calls: the engine and its sessions and requests are destroyed.
+pub type tenon_store_release_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
 /// Polled every few milliseconds, on the thread of the call. Nonzero ends the call: CANCELLED. Since 0.1
 pub type tenon_stop_callback = Option<unsafe extern "C" fn(user: *mut c_void) -> i32>;
 pub type tenon_chat_callback = Option<unsafe extern "C" fn(user: *mut c_void, delta: *const tenon_chat_delta)>;
@@ -639,6 +675,10 @@ pub struct tenon_model_info {
     pub experts_used: u64,
     /// Longest source of the encoder, in tokens; 0: no encoder. Since 0.1
     pub source_tokens: u64,
+    /// 1: loaded for sessions and engines. Since 0.1
+    pub gives_text: u32,
+    /// 1: loaded for embedders. Since 0.1
+    pub gives_rows: u32,
 }
 impl tenon_model_info {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -655,7 +695,7 @@ impl Default for tenon_model_info {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_model_info>() == 184);
+    assert!(size_of::<tenon_model_info>() == 192);
     assert!(align_of::<tenon_model_info>() == 8);
     assert!(offset_of!(tenon_model_info, struct_size) == 0);
     assert!(offset_of!(tenon_model_info, has_weights) == 4);
@@ -681,6 +721,8 @@ const _: () = {
     assert!(offset_of!(tenon_model_info, experts) == 160);
     assert!(offset_of!(tenon_model_info, experts_used) == 168);
     assert!(offset_of!(tenon_model_info, source_tokens) == 176);
+    assert!(offset_of!(tenon_model_info, gives_text) == 184);
+    assert!(offset_of!(tenon_model_info, gives_rows) == 188);
 };
 
 /// Memory of the model with one session.
@@ -1209,6 +1251,10 @@ pub struct tenon_submission {
     /// the speed of the answer, nothing else. May be NULL. Since 0.1
     pub prediction: *const i32,
     pub num_prediction: u64,
+    /// TENON_SPECULATION_*: whether tokens are guessed. Since 0.1
+    pub speculation: i32,
+    /// most tokens guessed at once; 0: as the model's option draft_max
+    pub draft_max: u32,
 }
 impl tenon_submission {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1225,7 +1271,7 @@ impl Default for tenon_submission {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_submission>() == 152);
+    assert!(size_of::<tenon_submission>() == 160);
     assert!(align_of::<tenon_submission>() == 8);
     assert!(offset_of!(tenon_submission, struct_size) == 0);
     assert!(offset_of!(tenon_submission, flags) == 4);
@@ -1249,6 +1295,8 @@ const _: () = {
     assert!(offset_of!(tenon_submission, num_logprob_tokens) == 128);
     assert!(offset_of!(tenon_submission, prediction) == 136);
     assert!(offset_of!(tenon_submission, num_prediction) == 144);
+    assert!(offset_of!(tenon_submission, speculation) == 152);
+    assert!(offset_of!(tenon_submission, draft_max) == 156);
 };
 
 #[repr(C)]
@@ -1300,6 +1348,56 @@ const _: () = {
     assert!(offset_of!(tenon_request_stats, drafter) == 48);
     assert!(offset_of!(tenon_request_stats, reserved) == 52);
     assert!(offset_of!(tenon_request_stats, predicted_tokens) == 56);
+};
+
+/// A host's store of computed prefixes: records of bytes under keys of 16 bytes. The engine calls it from one
+/// thread of its own, never in a step or with a lock held, so the functions may take their time; a prompt
+/// waits for reads about as long as computing it would take. A failure is a missing record. Each record is
+/// compared with its tokens and checked before use, and removed if it does not fit, so a store may lose and
+/// damage records; but one who can write matching records decides what the model answers.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_block_store {
+    pub struct_size: u32,
+    /// 0
+    pub reserved: u32,
+    pub user: *mut c_void,
+    pub find: tenon_store_find_callback,
+    pub read: tenon_store_read_callback,
+    pub write: tenon_store_write_callback,
+    pub remove: tenon_store_remove_callback,
+    /// Enters every key: with another secret no record is found, and who does not know it cannot tell from
+    /// keys whether a text is stored. The same after a restart; zeros are a secret, too.
+    pub secret: [u64; 2],
+    /// may be NULL
+    pub release: tenon_store_release_callback,
+}
+impl tenon_block_store {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_block_store {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_block_store>() == 72);
+    assert!(align_of::<tenon_block_store>() == 8);
+    assert!(offset_of!(tenon_block_store, struct_size) == 0);
+    assert!(offset_of!(tenon_block_store, reserved) == 4);
+    assert!(offset_of!(tenon_block_store, user) == 8);
+    assert!(offset_of!(tenon_block_store, find) == 16);
+    assert!(offset_of!(tenon_block_store, read) == 24);
+    assert!(offset_of!(tenon_block_store, write) == 32);
+    assert!(offset_of!(tenon_block_store, remove) == 40);
+    assert!(offset_of!(tenon_block_store, secret) == 48);
+    assert!(offset_of!(tenon_block_store, release) == 64);
 };
 
 /// Totals since the engine was made, and current values.
@@ -1364,6 +1462,26 @@ pub struct tenon_engine_stats {
     pub drafted_tokens: u64,
     /// guesses that became tokens of requests
     pub accepted_tokens: u64,
+    /// blocks of prefixes that came from the store. Since 0.1
+    pub store_hits: u64,
+    /// records read
+    pub store_read_bytes: u64,
+    /// records written
+    pub store_written_bytes: u64,
+    /// blocks that the store did not take
+    pub store_dropped: u64,
+    /// guesses that it made
+    pub draft_model_guesses: u64,
+    /// those that came true, computed beside a token or not
+    pub draft_model_right: u64,
+    /// tokens that it computed: texts and guesses
+    pub draft_model_tokens: u64,
+    pub draft_model_seconds: f64,
+    /// its cache, beside that of the engine
+    pub draft_kv_limit_bytes: u64,
+    pub draft_kv_held_bytes: u64,
+    /// memory of ended answers, from which others are guessed
+    pub answer_bytes: u64,
 }
 impl tenon_engine_stats {
     /// All zero but `struct_size`, as every structure is before a call.
@@ -1380,7 +1498,7 @@ impl Default for tenon_engine_stats {
     }
 }
 const _: () = {
-    assert!(size_of::<tenon_engine_stats>() == 664);
+    assert!(size_of::<tenon_engine_stats>() == 752);
     assert!(align_of::<tenon_engine_stats>() == 8);
     assert!(offset_of!(tenon_engine_stats, struct_size) == 0);
     assert!(offset_of!(tenon_engine_stats, reserved) == 4);
@@ -1418,6 +1536,17 @@ const _: () = {
     assert!(offset_of!(tenon_engine_stats, drafts) == 640);
     assert!(offset_of!(tenon_engine_stats, drafted_tokens) == 648);
     assert!(offset_of!(tenon_engine_stats, accepted_tokens) == 656);
+    assert!(offset_of!(tenon_engine_stats, store_hits) == 664);
+    assert!(offset_of!(tenon_engine_stats, store_read_bytes) == 672);
+    assert!(offset_of!(tenon_engine_stats, store_written_bytes) == 680);
+    assert!(offset_of!(tenon_engine_stats, store_dropped) == 688);
+    assert!(offset_of!(tenon_engine_stats, draft_model_guesses) == 696);
+    assert!(offset_of!(tenon_engine_stats, draft_model_right) == 704);
+    assert!(offset_of!(tenon_engine_stats, draft_model_tokens) == 712);
+    assert!(offset_of!(tenon_engine_stats, draft_model_seconds) == 720);
+    assert!(offset_of!(tenon_engine_stats, draft_kv_limit_bytes) == 728);
+    assert!(offset_of!(tenon_engine_stats, draft_kv_held_bytes) == 736);
+    assert!(offset_of!(tenon_engine_stats, answer_bytes) == 744);
 };
 
 /// A piece of an answer. Valid until the callback returns.
@@ -1521,7 +1650,8 @@ pub struct tenon_plan {
     /// the argument; for 0 a session's default
     pub context: u64,
     pub sessions: u64,
-    /// this to kv_bytes add up to total_bytes, plus a short peak of loading
+    /// this to kv_bytes add up to total_bytes, plus a short peak of loading; a draft model and its cache are
+    /// part of it
     pub process_bytes: u64,
     /// in the layout for computing
     pub weights_bytes: u64,
@@ -1729,4 +1859,87 @@ const _: () = {
     assert!(offset_of!(tenon_embedder_batch, num_tokens) == 40);
     assert!(offset_of!(tenon_embedder_batch, num_rows) == 48);
     assert!(offset_of!(tenon_embedder_batch, timeout_seconds) == 56);
+};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_quantize_options {
+    pub struct_size: u32,
+    /// TENON_QUANTIZE_*
+    pub flags: u32,
+    /// one of the names; NULL: every tensor keeps its format, and formats of folders that no GGUF file holds
+    /// become F32
+    pub r#type: *const c_char,
+    /// NULL, or lines PATTERN=FORMAT for single matrices: the first PATTERN, a regular expression, that is
+    /// found in a tensor's name decides. "@output=FORMAT" means the output matrix, or the embedding that
+    /// serves as one, "@embedding=FORMAT" the embedding; these outrank patterns
+    pub formats: *const c_char,
+    /// NULL, or path of an importance matrix, by which errors are weighed
+    pub importance: *const c_char,
+    /// 0: all that the process may use
+    pub threads: u64,
+}
+impl tenon_quantize_options {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_quantize_options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_quantize_options>() == 40);
+    assert!(align_of::<tenon_quantize_options>() == 8);
+    assert!(offset_of!(tenon_quantize_options, struct_size) == 0);
+    assert!(offset_of!(tenon_quantize_options, flags) == 4);
+    assert!(offset_of!(tenon_quantize_options, r#type) == 8);
+    assert!(offset_of!(tenon_quantize_options, formats) == 16);
+    assert!(offset_of!(tenon_quantize_options, importance) == 24);
+    assert!(offset_of!(tenon_quantize_options, threads) == 32);
+};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_importance_options {
+    pub struct_size: u32,
+    /// TENON_IMPORTANCE_*
+    pub flags: u32,
+    /// 0: 512; each part of the text is computed by itself
+    pub chunk_tokens: u64,
+    /// 0: all
+    pub max_chunks: u64,
+    /// NULL, or name of the text, kept in the file
+    pub dataset: *const c_char,
+    /// NULL, or path of a matrix of the model to which the text is added
+    pub add_to: *const c_char,
+}
+impl tenon_importance_options {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_importance_options {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_importance_options>() == 40);
+    assert!(align_of::<tenon_importance_options>() == 8);
+    assert!(offset_of!(tenon_importance_options, struct_size) == 0);
+    assert!(offset_of!(tenon_importance_options, flags) == 4);
+    assert!(offset_of!(tenon_importance_options, chunk_tokens) == 8);
+    assert!(offset_of!(tenon_importance_options, max_chunks) == 16);
+    assert!(offset_of!(tenon_importance_options, dataset) == 24);
+    assert!(offset_of!(tenon_importance_options, add_to) == 32);
 };

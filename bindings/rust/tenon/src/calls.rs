@@ -8,6 +8,14 @@ use crate::sys;
 use std::ffi::{c_void, CStr};
 use std::ptr;
 
+impl Kind for sys::tenon_adapter {
+    unsafe fn destroy(pointer: *mut Self) {
+        if let Some(function) = library().ok().and_then(|library| library.api.tenon_adapter_destroy) {
+            // SAFETY: the caller's.
+            unsafe { function(pointer) }
+        }
+    }
+}
 impl Kind for sys::tenon_backends {
     unsafe fn destroy(pointer: *mut Self) {
         if let Some(function) = library().ok().and_then(|library| library.api.tenon_backends_destroy) {
@@ -907,6 +915,17 @@ pub(crate) unsafe fn engine_set_executor(engine: &Handle<sys::tenon_engine>, pos
     Ok(())
 }
 
+/// tenon_engine_set_store
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn engine_set_store(engine: &Handle<sys::tenon_engine>, store: &sys::tenon_block_store) -> Result<()> {
+    let function = found(library()?.api.tenon_engine_set_store, "tenon_engine_set_store")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(engine.as_ptr(), store) })?;
+    Ok(())
+}
+
 /// tenon_engine_get_stats
 pub(crate) fn engine_get_stats(engine: &Handle<sys::tenon_engine>) -> Result<sys::tenon_engine_stats> {
     let function = found(library()?.api.tenon_engine_get_stats, "tenon_engine_get_stats")?;
@@ -919,6 +938,14 @@ pub(crate) fn engine_get_stats(engine: &Handle<sys::tenon_engine>) -> Result<sys
 /// tenon_engine_stats_text
 pub(crate) fn engine_stats_text(engine: &Handle<sys::tenon_engine>) -> Result<String> {
     let function = found(library()?.api.tenon_engine_stats_text, "tenon_engine_stats_text")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    let memory = grown::<u8>(|buffer, capacity, needed| unsafe { function(engine.as_ptr(), buffer.cast(), capacity, needed) })?;
+    Ok(text_of(memory))
+}
+
+/// tenon_engine_drafters_text
+pub(crate) fn engine_drafters_text(engine: &Handle<sys::tenon_engine>) -> Result<String> {
+    let function = found(library()?.api.tenon_engine_drafters_text, "tenon_engine_drafters_text")?;
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
     let memory = grown::<u8>(|buffer, capacity, needed| unsafe { function(engine.as_ptr(), buffer.cast(), capacity, needed) })?;
     Ok(text_of(memory))
@@ -1378,17 +1405,49 @@ pub(crate) fn quantize_type(index: usize) -> Result<Option<&'static str>> {
 ///
 /// # Safety
 /// Pointers are good for the call; what is lent is not used after the next one.
-pub(crate) unsafe fn quantize(path: &CStr, target: &CStr, r#type: &CStr, formats: &CStr, flags: u32, threads: u64, progress: sys::tenon_progress_callback, user: *mut c_void) -> Result<()> {
+pub(crate) unsafe fn quantize(path: &CStr, target: &CStr, options: &sys::tenon_quantize_options, progress: sys::tenon_progress_callback, user: *mut c_void) -> Result<()> {
     let function = found(library()?.api.tenon_quantize, "tenon_quantize")?;
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
-    check(unsafe { function(path.as_ptr(), target.as_ptr(), r#type.as_ptr(), formats.as_ptr(), flags, threads, progress, user) })?;
+    check(unsafe { function(path.as_ptr(), target.as_ptr(), options, progress, user) })?;
     Ok(())
 }
 
 /// tenon_quantize_plan
-pub(crate) fn quantize_plan(path: &CStr, r#type: &CStr, formats: &CStr, flags: u32) -> Result<String> {
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn quantize_plan(path: &CStr, options: &sys::tenon_quantize_options) -> Result<String> {
     let function = found(library()?.api.tenon_quantize_plan, "tenon_quantize_plan")?;
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
-    let memory = grown::<u8>(|buffer, capacity, needed| unsafe { function(path.as_ptr(), r#type.as_ptr(), formats.as_ptr(), flags, buffer.cast(), capacity, needed) })?;
+    let memory = grown::<u8>(|buffer, capacity, needed| unsafe { function(path.as_ptr(), options, buffer.cast(), capacity, needed) })?;
     Ok(text_of(memory))
+}
+
+/// tenon_importance_write
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn importance_write(path: &CStr, options: Option<&Handle<sys::tenon_options>>, text: &str, target: &CStr, importance: Option<&sys::tenon_importance_options>, progress: sys::tenon_progress_callback, user: *mut c_void) -> Result<()> {
+    let function = found(library()?.api.tenon_importance_write, "tenon_importance_write")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(path.as_ptr(), options.map_or(ptr::null_mut(), |handle| handle.as_ptr()), text.as_ptr().cast(), text.len(), target.as_ptr(), importance.map_or(ptr::null(), |value| value), progress, user) })?;
+    Ok(())
+}
+
+/// tenon_adapter_open
+pub(crate) fn adapter_open(model: &Handle<sys::tenon_model>, path: &CStr) -> Result<Option<Handle<sys::tenon_adapter>>> {
+    let function = found(library()?.api.tenon_adapter_open, "tenon_adapter_open")?;
+    let mut adapter = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(model.as_ptr(), path.as_ptr(), &mut adapter) })?;
+    Ok(unsafe { Handle::new(adapter) })
+}
+
+/// tenon_session_set_adapters
+pub(crate) fn session_set_adapters(session: &Handle<sys::tenon_session>, scales: &[f32]) -> Result<Option<Handle<sys::tenon_adapter>>> {
+    let function = found(library()?.api.tenon_session_set_adapters, "tenon_session_set_adapters")?;
+    let mut adapters = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(session.as_ptr(), &mut adapters, scales.as_ptr().cast(), scales.len()) })?;
+    Ok(unsafe { Handle::new(adapters) })
 }

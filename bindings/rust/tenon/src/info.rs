@@ -99,6 +99,10 @@ pub struct ModelInfo {
     pub experts_used: u64,
     /// Longest source of the encoder, in tokens; 0: no encoder. Since 0.1.
     pub source_tokens: u64,
+    /// 1: loaded for sessions and engines. Since 0.1.
+    pub gives_text: u32,
+    /// 1: loaded for embedders. Since 0.1.
+    pub gives_rows: u32,
 }
 impl ModelInfo {
     /// # Safety
@@ -128,6 +132,8 @@ impl ModelInfo {
             experts: raw.experts,
             experts_used: raw.experts_used,
             source_tokens: raw.source_tokens,
+            gives_text: raw.gives_text,
+            gives_rows: raw.gives_rows,
         }
     }
 }
@@ -495,6 +501,28 @@ pub struct EngineStats {
     pub drafted_tokens: u64,
     /// Guesses that became tokens of requests.
     pub accepted_tokens: u64,
+    /// Blocks of prefixes that came from the store. Since 0.1.
+    pub store_hits: u64,
+    /// Records read.
+    pub store_read_bytes: u64,
+    /// Records written.
+    pub store_written_bytes: u64,
+    /// Blocks that the store did not take.
+    pub store_dropped: u64,
+    /// Guesses that it made.
+    pub draft_model_guesses: u64,
+    /// Those that came true, computed beside a token or not.
+    pub draft_model_right: u64,
+    /// Tokens that it computed: texts and guesses.
+    pub draft_model_tokens: u64,
+    /// Draft model seconds.
+    pub draft_model_seconds: f64,
+    /// Its cache, beside that of the engine.
+    pub draft_kv_limit_bytes: u64,
+    /// Draft kv held bytes.
+    pub draft_kv_held_bytes: u64,
+    /// Memory of ended answers, from which others are guessed.
+    pub answer_bytes: u64,
 }
 impl EngineStats {
     /// # Safety
@@ -535,6 +563,17 @@ impl EngineStats {
             drafts: raw.drafts,
             drafted_tokens: raw.drafted_tokens,
             accepted_tokens: raw.accepted_tokens,
+            store_hits: raw.store_hits,
+            store_read_bytes: raw.store_read_bytes,
+            store_written_bytes: raw.store_written_bytes,
+            store_dropped: raw.store_dropped,
+            draft_model_guesses: raw.draft_model_guesses,
+            draft_model_right: raw.draft_model_right,
+            draft_model_tokens: raw.draft_model_tokens,
+            draft_model_seconds: raw.draft_model_seconds,
+            draft_kv_limit_bytes: raw.draft_kv_limit_bytes,
+            draft_kv_held_bytes: raw.draft_kv_held_bytes,
+            answer_bytes: raw.answer_bytes,
         }
     }
 }
@@ -599,7 +638,8 @@ pub struct Plan {
     pub context: u64,
     /// Sessions.
     pub sessions: u64,
-    /// This to kv_bytes add up to total_bytes, plus a short peak of loading.
+    /// This to kv_bytes add up to total_bytes, plus a short peak of loading; a draft model and its cache are
+    /// part of it.
     pub process_bytes: u64,
     /// In the layout for computing.
     pub weights_bytes: u64,

@@ -107,6 +107,30 @@ impl From<Bf16Activations> for Value {
     }
 }
 
+/// Values of the option `speculate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Speculate {
+    /// "engine"
+    Engine,
+    /// "auto"
+    Auto,
+    /// "off"
+    Off,
+    /// "forced"
+    Forced,
+}
+impl From<Speculate> for Value {
+    fn from(value: Speculate) -> Self {
+        Value::from(match value {
+            Speculate::Engine => "engine",
+            Speculate::Auto => "auto",
+            Speculate::Off => "off",
+            Speculate::Forced => "forced",
+        })
+    }
+}
+
 /// Values of the option `speculation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -285,6 +309,26 @@ impl ModelOptions {
         self
     }
 
+    /// File or folder of a smaller model with the same vocabulary, which guesses tokens for this one: answers
+    /// come faster and stay the same, bit for bit.
+    pub fn draft_model(mut self, value: &str) -> Self {
+        self.0.set("draft_model", value.into());
+        self
+    }
+
+    /// Load the file's prediction blocks (multi-token prediction), which guess tokens of requests; a file
+    /// without them is refused.
+    pub fn prediction(mut self, value: bool) -> Self {
+        self.0.set("prediction", value.into());
+        self
+    }
+
+    /// Most tokens that are guessed at once, by any drafter; 0: none.
+    pub fn draft_max(mut self, value: i64) -> Self {
+        self.0.set("draft_max", value.into());
+        self
+    }
+
     /// Alias of backend.isa.
     pub fn isa(mut self, value: &str) -> Self {
         self.0.set("isa", value.into());
@@ -319,6 +363,27 @@ impl ModelOptions {
     /// Refuse a file that has NaN or infinity in its weights.
     pub fn check_weights(mut self, value: bool) -> Self {
         self.0.set("check_weights", value.into());
+        self
+    }
+
+    /// Adapter (LoRA) to add to the weights while they are loaded: the path of a PEFT folder or a GGUF file,
+    /// with :SCALE after it for another scale than 1. The changed matrices are kept in f32.
+    pub fn merged_adapters<T: AsRef<str>>(mut self, texts: impl IntoIterator<Item = T>) -> Self {
+        let texts = texts.into_iter().map(|text| text.as_ref().to_owned());
+        self.0.set("merged_adapters", Value::List(texts.collect()));
+        self
+    }
+
+    /// Adapters (LoRA) that sessions of the model can use at one time, each session its own; 0: none. Their
+    /// memory is taken when the model is opened.
+    pub fn adapter_slots(mut self, value: i64) -> Self {
+        self.0.set("adapter_slots", value.into());
+        self
+    }
+
+    /// Largest rank of an adapter in a slot, or sum of the ranks that a session adds up.
+    pub fn adapter_rank(mut self, value: i64) -> Self {
+        self.0.set("adapter_rank", value.into());
         self
     }
 
@@ -376,6 +441,12 @@ impl SessionOptions {
     /// Key by which the session's calls get their fair share of the engine.
     pub fn client(mut self, value: &str) -> Self {
         self.0.set("client", value.into());
+        self
+    }
+
+    /// The engine's option speculation for this session's texts.
+    pub fn speculate(mut self, value: Speculate) -> Self {
+        self.0.set("speculate", value.into());
         self
     }
 
@@ -650,6 +721,19 @@ impl EngineOptions {
         self
     }
 
+    /// Folder in which computed prefixes survive a restart, made if it is missing and trusted as a plugin is;
+    /// empty keeps none. Needs prefix_cache.
+    pub fn store(mut self, value: &str) -> Self {
+        self.0.set("store", value.into());
+        self
+    }
+
+    /// Most bytes of the files in the store's folder, never exceeded; the least recently used go first.
+    pub fn store_bytes(mut self, value: i64) -> Self {
+        self.0.set("store_bytes", value.into());
+        self
+    }
+
     /// Earlier states per text that a recurrent model keeps while there is room, so that rewinding does not
     /// recompute the text.
     pub fn state_checkpoints(mut self, value: i64) -> Self {
@@ -667,6 +751,18 @@ impl EngineOptions {
     /// measured times, "off" never, "forced" always.
     pub fn speculation(mut self, value: Speculation) -> Self {
         self.0.set("speculation", value.into());
+        self
+    }
+
+    /// Memory of the draft model's cache, never exceeded; 0: room for as many tokens as cache_bytes has.
+    pub fn draft_bytes(mut self, value: i64) -> Self {
+        self.0.set("draft_bytes", value.into());
+        self
+    }
+
+    /// Memory for ended answers, from which answers of sessions with an equal salt are guessed; 0: none.
+    pub fn answer_bytes(mut self, value: i64) -> Self {
+        self.0.set("answer_bytes", value.into());
         self
     }
 }
