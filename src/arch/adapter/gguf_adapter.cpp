@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "arch/adapter/adapter_builder.h"
-#include "base/words.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "file/open.h"
 #include "weights/row_source.h"
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "arch/folder/folder_config.h"
-#include "base/words.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "text/regex/pattern.h"
 #include "text/regex/pattern_search.h"
 
