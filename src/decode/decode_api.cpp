@@ -2,14 +2,13 @@
 #include <tenon/media.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "capi/host_struct.h"
+#include "capi/last_error.h"
 #include "decode/decode.h"
 
 struct tenon_decoded {
@@ -22,32 +21,7 @@ using namespace tenon::decoding;
 using tenon::Code;
 using tenon::Error;
 
-constexpr size_t kMaxDecodeError = 2048;
-thread_local char last_decode_error[kMaxDecodeError] = "";
-
-tenon_status report_decode_failure(tenon_status status, std::string_view message) noexcept {
-  const size_t length = std::min(message.size(), kMaxDecodeError - 1);
-  std::memmove(last_decode_error, message.data(), length);
-  last_decode_error[length] = '\0';
-  return status;
-}
-
-/// Runs `body` and maps exceptions to a status.
-template <typename Body>
-tenon_status decode_fence(Body&& body) noexcept {
-  try {
-    body();
-    return TENON_OK;
-  } catch (const Error& error) {
-    return report_decode_failure(static_cast<tenon_status>(error.code()), error.what());
-  } catch (const std::bad_alloc&) {
-    return report_decode_failure(TENON_ERROR_NO_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return report_decode_failure(TENON_ERROR_INTERNAL, error.what());
-  } catch (...) {
-    return report_decode_failure(TENON_ERROR_INTERNAL, "an exception of unknown type");
-  }
-}
+constinit thread_local tenon::capi::LastError<Error> decode_error;
 
 constexpr auto kRefuseDecodeStruct = [](tenon_status status, const std::string& message) {
   throw Error(static_cast<Code>(status), message);
@@ -89,7 +63,7 @@ void write_decode_info(const Info& info, tenon_decode_info* into) {
 
 tenon_status tenon_decode_inspect(const void* bytes, size_t size,
                                   const tenon_decode_options* options, tenon_decode_info* info) {
-  return decode_fence([&] {
+  return decode_error.fence([&] {
     const Limits limits = limits_of(options);
     (void)tenon::capi::host_struct_size(info, "tenon_decode_info", kRefuseDecodeStruct);
     write_decode_info(inspect(bytes_of(bytes, size), limits), info);
@@ -98,7 +72,7 @@ tenon_status tenon_decode_inspect(const void* bytes, size_t size,
 
 tenon_status tenon_decode(const void* bytes, size_t size, const tenon_decode_options* options,
                           tenon_decoded** decoded) {
-  return decode_fence([&] {
+  return decode_error.fence([&] {
     if (decoded == nullptr) tenon::fail(Code::Argument, "decoded is NULL");
     const Limits limits = limits_of(options);
     auto made = std::make_unique<tenon_decoded>();
@@ -108,7 +82,7 @@ tenon_status tenon_decode(const void* bytes, size_t size, const tenon_decode_opt
 }
 
 tenon_status tenon_decode_get_info(const tenon_decoded* decoded, tenon_decode_info* info) {
-  return decode_fence([&] {
+  return decode_error.fence([&] {
     if (decoded == nullptr) tenon::fail(Code::Argument, "decoded is NULL");
     write_decode_info(decoded->decoded.info, info);
   });
@@ -126,4 +100,4 @@ const float* tenon_decode_samples(const tenon_decoded* decoded) {
 
 void tenon_decode_destroy(tenon_decoded* decoded) { delete decoded; }
 
-const char* tenon_decode_last_error(void) { return last_decode_error; }
+const char* tenon_decode_last_error(void) { return decode_error.text(); }

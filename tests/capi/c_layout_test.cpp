@@ -194,7 +194,7 @@ TEST(Layout, Backend) {
 }
 
 TEST(Layout, Engines) {
-  expect_struct<tenon_submission>(152);
+  expect_struct<tenon_submission>(160);
   EXPECT_FIELD(tenon_submission, flags, 4);
   EXPECT_FIELD(tenon_submission, text, 8);
   EXPECT_FIELD(tenon_submission, text_length, 16);
@@ -215,6 +215,8 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_submission, num_logprob_tokens, 128);
   EXPECT_FIELD(tenon_submission, prediction, 136);
   EXPECT_FIELD(tenon_submission, num_prediction, 144);
+  EXPECT_FIELD(tenon_submission, speculation, 152);
+  EXPECT_FIELD(tenon_submission, draft_max, 156);
   expect_struct<tenon_request_stats>(64);
   EXPECT_FIELD(tenon_request_stats, reuse_miss, 4);
   EXPECT_FIELD(tenon_request_stats, prompt_tokens, 8);
@@ -224,7 +226,7 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_request_stats, accepted_tokens, 40);
   EXPECT_FIELD(tenon_request_stats, drafter, 48);
   EXPECT_FIELD(tenon_request_stats, predicted_tokens, 56);
-  expect_struct<tenon_engine_stats>(664);
+  expect_struct<tenon_engine_stats>(752);
   EXPECT_FIELD(tenon_engine_stats, waiting, 8);
   EXPECT_FIELD(tenon_engine_stats, preempted, 80);
   EXPECT_FIELD(tenon_engine_stats, kv_limit_bytes, 88);
@@ -243,6 +245,17 @@ TEST(Layout, Engines) {
   EXPECT_FIELD(tenon_engine_stats, drafts, 640);
   EXPECT_FIELD(tenon_engine_stats, drafted_tokens, 648);
   EXPECT_FIELD(tenon_engine_stats, accepted_tokens, 656);
+  EXPECT_FIELD(tenon_engine_stats, store_hits, 664);
+  EXPECT_FIELD(tenon_engine_stats, store_read_bytes, 672);
+  EXPECT_FIELD(tenon_engine_stats, store_written_bytes, 680);
+  EXPECT_FIELD(tenon_engine_stats, store_dropped, 688);
+  EXPECT_FIELD(tenon_engine_stats, draft_model_guesses, 696);
+  EXPECT_FIELD(tenon_engine_stats, draft_model_right, 704);
+  EXPECT_FIELD(tenon_engine_stats, draft_model_tokens, 712);
+  EXPECT_FIELD(tenon_engine_stats, draft_model_seconds, 720);
+  EXPECT_FIELD(tenon_engine_stats, draft_kv_limit_bytes, 728);
+  EXPECT_FIELD(tenon_engine_stats, draft_kv_held_bytes, 736);
+  EXPECT_FIELD(tenon_engine_stats, answer_bytes, 744);
 }
 
 TEST(Layout, Planning) {
@@ -273,6 +286,17 @@ TEST(Layout, Planning) {
   EXPECT_FIELD(tenon_placed_device, memory_bytes, 80);
   EXPECT_FIELD(tenon_placed_device, has_own_memory, 88);
   EXPECT_FIELD(tenon_placed_device, fits, 92);
+}
+
+TEST(Layout, Store) {
+  expect_struct<tenon_block_store>(72);
+  EXPECT_FIELD(tenon_block_store, user, 8);
+  EXPECT_FIELD(tenon_block_store, find, 16);
+  EXPECT_FIELD(tenon_block_store, read, 24);
+  EXPECT_FIELD(tenon_block_store, write, 32);
+  EXPECT_FIELD(tenon_block_store, remove, 40);
+  EXPECT_FIELD(tenon_block_store, secret, 48);
+  EXPECT_FIELD(tenon_block_store, release, 64);
 }
 
 TEST(Layout, Quantize) {

@@ -29,6 +29,11 @@ constexpr std::array kBannedCalls{
 /// The same for names that are no calls.
 constexpr std::array kBannedNames{"cout", "cerr", "clog", "regex", "iostream", "environ"};
 
+/// Headers that all C interfaces share: how structures grow, how errors are told.
+bool is_shared_by_interfaces(std::string_view header) {
+  return header == "capi/host_struct.h" || header == "capi/last_error.h";
+}
+
 /// libjpeg reports errors by a function that must not return.
 constexpr std::string_view kMayJump = "src/decode/jpeg.cpp";
 
@@ -124,15 +129,14 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
     const std::string_view room = first_folder(path.substr(4));
     // A library of its own, above the public interface.
     if (room == "server") {
-      // How structures grow is one promise of both C interfaces.
-      if (name == "capi/host_struct.h") return "";
+      if (is_shared_by_interfaces(name)) return "";
       return target == room || (target == "tenon" && name != kPluginAbi)
                  ? ""
                  : "the server includes public headers and its own folder only";
     }
     // Another one, which has the rooms base and json inside it.
     if (room == "hub") {
-      if (name == "capi/host_struct.h") return "";
+      if (is_shared_by_interfaces(name)) return "";
       return target == room || target == "base" || target == "json" ||
                      (target == "tenon" && name != kPluginAbi)
                  ? ""
@@ -140,7 +144,7 @@ std::string refuse_include(std::string_view path, std::string_view name, const F
     }
     // A third one, with base inside it.
     if (room == "decode") {
-      if (name == "capi/host_struct.h") return "";
+      if (is_shared_by_interfaces(name)) return "";
       return target == room || target == "base" || (target == "tenon" && name != kPluginAbi)
                  ? ""
                  : "the decoders include public headers, base and their own folder only";
