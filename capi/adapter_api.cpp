@@ -1,6 +1,5 @@
-// tenon_adapter_*, tenon_session_set_adapters.
+// tenon_adapter_*, tenon_session_add_adapter, tenon_session_clear_adapters.
 #include <string>
-#include <vector>
 
 #include "adapter_handle.h"
 #include "fence.h"
@@ -28,21 +27,21 @@ tenon_status tenon_adapter_open(const tenon_model* model, const char* path,
 
 void tenon_adapter_destroy(tenon_adapter* adapter) { destroy(adapter); }
 
-tenon_status tenon_session_set_adapters(tenon_session* session,
-                                        const tenon_adapter* const* adapters, const float* scales,
-                                        size_t num_adapters) {
+tenon_status tenon_session_add_adapter(tenon_session* session, const tenon_adapter* adapter,
+                                       double scale) {
   return fence([&] {
     const SessionCall call(session);
-    const std::span<const float> factors =
-        scales == nullptr ? std::span<const float>() : array_in(scales, num_adapters, "scales");
-    std::vector<tenon::ScaledAdapter> sum;
-    for (const tenon_adapter* one : array_in(adapters, num_adapters, "adapters")) {
-      const tenon_adapter& known = checked(one);
-      if (known.model.get() != &call->session->model()) {
-        tenon::fail(tenon::Code::Argument, "adapters[{}] was opened for another model", sum.size());
-      }
-      sum.push_back({known.adapter, factors.empty() ? 1.0f : factors[sum.size()]});
+    const tenon_adapter& known = checked(adapter);
+    if (known.model.get() != &call->session->model()) {
+      tenon::fail(tenon::Code::Argument, "adapter was opened for another model");
     }
-    call->session->set_adapters(sum);
+    call->session->add_adapter({known.adapter, static_cast<float>(scale)});
+  });
+}
+
+tenon_status tenon_session_clear_adapters(tenon_session* session) {
+  return fence([&] {
+    const SessionCall call(session);
+    call->session->set_adapters({});
   });
 }

@@ -496,8 +496,11 @@ static int32_t call_adapter_open(uintptr_t function, uintptr_t model, void* path
 static void call_adapter_destroy(uintptr_t function, uintptr_t adapter) {
   ((void (*)(uintptr_t))function)(adapter);
 }
-static int32_t call_session_set_adapters(uintptr_t function, uintptr_t session, void* adapters, void* scales, uintptr_t numAdapters) {
-  return ((int32_t (*)(uintptr_t, void*, void*, uintptr_t))function)(session, adapters, scales, numAdapters);
+static int32_t call_session_add_adapter(uintptr_t function, uintptr_t session, uintptr_t adapter, double scale) {
+  return ((int32_t (*)(uintptr_t, uintptr_t, double))function)(session, adapter, scale);
+}
+static int32_t call_session_clear_adapters(uintptr_t function, uintptr_t session) {
+  return ((int32_t (*)(uintptr_t))function)(session);
 }
 static int32_t call_server_create(uintptr_t function, void* options, void* server) {
   return ((int32_t (*)(void*, void*))function)(options, server);
@@ -1201,8 +1204,12 @@ func callAdapterDestroy(adapter uintptr) {
 	C.call_adapter_destroy(C.uintptr_t(functions[fnAdapterDestroy]), C.uintptr_t(adapter))
 }
 
-func callSessionSetAdapters(session uintptr, adapters unsafe.Pointer, scales unsafe.Pointer, numAdapters uintptr) int32 {
-	return int32(C.call_session_set_adapters(C.uintptr_t(functions[fnSessionSetAdapters]), C.uintptr_t(session), adapters, scales, C.uintptr_t(numAdapters)))
+func callSessionAddAdapter(session uintptr, adapter uintptr, scale float64) int32 {
+	return int32(C.call_session_add_adapter(C.uintptr_t(functions[fnSessionAddAdapter]), C.uintptr_t(session), C.uintptr_t(adapter), C.double(scale)))
+}
+
+func callSessionClearAdapters(session uintptr) int32 {
+	return int32(C.call_session_clear_adapters(C.uintptr_t(functions[fnSessionClearAdapters]), C.uintptr_t(session)))
 }
 
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {

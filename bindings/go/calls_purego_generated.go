@@ -12,12 +12,13 @@ import (
 
 // Those with floating-point parameters, which purego.SyscallN cannot pass.
 var withFloats struct {
-	optionsSetFloat func(uintptr, unsafe.Pointer, float64) int32
-	samplerSetFloat func(uintptr, unsafe.Pointer, float64) int32
-	samplerSetBias  func(uintptr, int32, float64) int32
-	requestWait     func(uintptr, float64, unsafe.Pointer) int32
-	serverStop      func(uintptr, float64) int32
-	serverCallWait  func(uintptr, float64, unsafe.Pointer) int32
+	optionsSetFloat   func(uintptr, unsafe.Pointer, float64) int32
+	samplerSetFloat   func(uintptr, unsafe.Pointer, float64) int32
+	samplerSetBias    func(uintptr, int32, float64) int32
+	requestWait       func(uintptr, float64, unsafe.Pointer) int32
+	sessionAddAdapter func(uintptr, uintptr, float64) int32
+	serverStop        func(uintptr, float64) int32
+	serverCallWait    func(uintptr, float64, unsafe.Pointer) int32
 }
 
 // registerWithFloats is called once for each library, with the first of its functions and the one after them.
@@ -31,6 +32,7 @@ func registerWithFloats(first, end int) {
 	register(fnSamplerSetFloat, &withFloats.samplerSetFloat)
 	register(fnSamplerSetBias, &withFloats.samplerSetBias)
 	register(fnRequestWait, &withFloats.requestWait)
+	register(fnSessionAddAdapter, &withFloats.sessionAddAdapter)
 	register(fnServerStop, &withFloats.serverStop)
 	register(fnServerCallWait, &withFloats.serverCallWait)
 }
@@ -830,8 +832,12 @@ func callAdapterDestroy(adapter uintptr) {
 	purego.SyscallN(functions[fnAdapterDestroy], adapter)
 }
 
-func callSessionSetAdapters(session uintptr, adapters unsafe.Pointer, scales unsafe.Pointer, numAdapters uintptr) int32 {
-	result, _, _ := purego.SyscallN(functions[fnSessionSetAdapters], session, uintptr(adapters), uintptr(scales), numAdapters)
+func callSessionAddAdapter(session uintptr, adapter uintptr, scale float64) int32 {
+	return withFloats.sessionAddAdapter(session, adapter, scale)
+}
+
+func callSessionClearAdapters(session uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnSessionClearAdapters], session)
 	return int32(result)
 }
 

@@ -169,7 +169,8 @@ const (
 	fnImportanceWrite
 	fnAdapterOpen
 	fnAdapterDestroy
-	fnSessionSetAdapters
+	fnSessionAddAdapter
+	fnSessionClearAdapters
 	fnServerCreate
 	fnServerDestroy
 	fnServerAddModel
@@ -188,7 +189,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 164
+	numLibraryFunctions = 165
 )
 
 var functionNames = [numFunctions]string{
@@ -355,7 +356,8 @@ var functionNames = [numFunctions]string{
 	"tenon_importance_write",
 	"tenon_adapter_open",
 	"tenon_adapter_destroy",
-	"tenon_session_set_adapters",
+	"tenon_session_add_adapter",
+	"tenon_session_clear_adapters",
 	"tenon_server_create",
 	"tenon_server_destroy",
 	"tenon_server_add_model",
@@ -2236,18 +2238,25 @@ func adapterOpen(model *handle, path string) (*handle, error) {
 	return newHandle(kindAdapter, adapter, nil), nil
 }
 
-func sessionSetAdapters(session *handle, scales []float32) (*handle, error) {
-	c := begin(fnSessionSetAdapters)
+func sessionAddAdapter(session *handle, adapter *handle, scale float64) error {
+	c := begin(fnSessionAddAdapter)
 	defer c.end()
 	sessionPointer := c.use(session, kindSession, 0)
-	var adapters uintptr
+	adapterPointer := c.use(adapter, kindAdapter, 0)
 	if c.err != nil {
-		return nil, c.err
+		return c.err
 	}
-	if err := c.done(callSessionSetAdapters(sessionPointer, unsafe.Pointer(&adapters), slicePointer(scales), uintptr(len(scales)))); err != nil {
-		return nil, err
+	return c.done(callSessionAddAdapter(sessionPointer, adapterPointer, scale))
+}
+
+func sessionClearAdapters(session *handle) error {
+	c := begin(fnSessionClearAdapters)
+	defer c.end()
+	sessionPointer := c.use(session, kindSession, 0)
+	if c.err != nil {
+		return c.err
 	}
-	return newHandle(kindAdapter, adapters, nil), nil
+	return c.done(callSessionClearAdapters(sessionPointer))
 }
 
 func serverCreate(options *ServerOptions) (*handle, error) {

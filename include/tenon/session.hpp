@@ -123,13 +123,10 @@ class Session {
 
   /// The sum of these adapters changes the model for this session: before its first token.
   void set_adapters(std::span<const ScaledAdapter> adapters) {
-    std::vector<const tenon_adapter*> handles;
-    std::vector<float> scales;
+    check(tenon_session_clear_adapters(get()));
     for (const ScaledAdapter& one : adapters) {
-      handles.push_back(one.adapter->get());
-      scales.push_back(one.scale);
+      check(tenon_session_add_adapter(get(), one.adapter->get(), static_cast<double>(one.scale)));
     }
-    check(tenon_session_set_adapters(get(), handles.data(), scales.data(), handles.size()));
   }
   void set_adapter(const Adapter& adapter, float scale = 1.0f) {
     const ScaledAdapter one{&adapter, scale};

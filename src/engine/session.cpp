@@ -468,6 +468,17 @@ std::shared_ptr<Generation> Session::submit(const Sampler& sampler,
 
 void Session::set_adapters(std::span<const ScaledAdapter> adapters) {
   const Use use(*this);
+  put_adapters({adapters.begin(), adapters.end()});
+}
+
+void Session::add_adapter(const ScaledAdapter& adapter) {
+  const Use use(*this);
+  std::vector<ScaledAdapter> sum = adapters_;
+  sum.push_back(adapter);
+  put_adapters(std::move(sum));
+}
+
+void Session::put_adapters(std::vector<ScaledAdapter> adapters) {
   AdapterBank* bank = model().adapter_bank();
   if (bank == nullptr) {
     fail(Code::State, "session: the model was opened without adapter_slots");
@@ -482,6 +493,7 @@ void Session::set_adapters(std::span<const ScaledAdapter> adapters) {
     sequence_.forget_cached(0);
     sequence_.set_adapter(std::move(lease), root);
   });
+  adapters_ = std::move(adapters);
   forget_ahead();
   logits_position_ = kNoLogits;
 }
@@ -506,6 +518,7 @@ std::unique_ptr<Session> Session::empty_like() const {
   same.context = sequence_.context();
   auto copy = std::make_unique<Session>(engine_, same);
   copy->sequence_.set_adapter(sequence_.adapter(), sequence_.root());
+  copy->adapters_ = adapters_;
   return copy;
 }
 

@@ -55,6 +55,8 @@ class Session {
   /// with tokens in the text, and without the model's option adapter_slots; otherwise as
   /// AdapterBank::take. Nothing changes then.
   void set_adapters(std::span<const ScaledAdapter> adapters);
+  /// Adds one to those that are set.
+  void add_adapter(const ScaledAdapter& adapter);
 
   /// Queues tokens. Throws Argument for a token outside the vocabulary, Limit "tokens N > context
   /// M"; nothing is queued then.
@@ -152,6 +154,7 @@ class Session {
   static constexpr uint64_t kNoLogits = UINT64_MAX;
 
   [[nodiscard]] std::unique_ptr<Session> empty_like() const;
+  void put_adapters(std::vector<ScaledAdapter> adapters);
   [[nodiscard]] Hash128 root_with(const AdapterLease* adapter) const;
   [[nodiscard]] Hash128 adapted_model(const Hash128& model) const;
   SnapshotHeader snapshot_header();
@@ -187,6 +190,7 @@ class Session {
   uint64_t logits_position_ = kNoLogits;    // tokens before the logits
   std::unique_ptr<Speculator> speculator_;  // of calls; null before the first decode
   bool has_given_up_guesses_ = false;       // there is no speculator, or no memory for guesses
+  std::vector<ScaledAdapter> adapters_;     // of the sequence
   std::vector<Token> ahead_;                // guesses whose rows are in ahead_logits_
   uint64_t ahead_from_ = 0;                 // tokens before ahead_
   Buffer ahead_logits_;                     // [guesses, vocab] f32; empty before the first guess

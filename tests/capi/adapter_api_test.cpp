@@ -1,7 +1,8 @@
-// tenon_adapter_*, tenon_session_set_adapters and the C++ classes over them.
+// tenon_adapter_*, tenon_session_add_adapter and the C++ classes over them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <tenon/tenon.hpp>
@@ -67,16 +68,19 @@ TEST_F(AdapterApi, ReportsWhatIsWrong) {
   EXPECT_EQ(raw, nullptr);
   const auto adapter = tenon::Adapter::open(base, kAdapter);
   tenon::Session session(other);
-  const tenon_adapter* const handles[] = {adapter.get(), nullptr};
-  expect_failure(tenon_session_set_adapters(session.get(), handles, nullptr, 1),
-                 TENON_ERROR_ARGUMENT, "another model");
+  expect_failure(tenon_session_add_adapter(session.get(), adapter.get(), 1), TENON_ERROR_ARGUMENT,
+                 "another model");
   tenon::Session own(base);
-  expect_failure(tenon_session_set_adapters(own.get(), handles, nullptr, 2), TENON_ERROR_ARGUMENT,
-                 "adapter");
-  const float scales[] = {1e38f * 10};
-  expect_failure(tenon_session_set_adapters(own.get(), handles, scales, 1), TENON_ERROR_ARGUMENT,
-                 "scale");
-  EXPECT_EQ(tenon_session_set_adapters(own.get(), nullptr, nullptr, 0), TENON_OK);
+  expect_failure(tenon_session_add_adapter(own.get(), nullptr, 1), TENON_ERROR_ARGUMENT, "adapter");
+  for (const double scale : {HUGE_VAL, 1e300, std::nan("")}) {
+    expect_failure(tenon_session_add_adapter(own.get(), adapter.get(), scale), TENON_ERROR_ARGUMENT,
+                   "scale");
+  }
+  EXPECT_EQ(tenon_session_add_adapter(own.get(), adapter.get(), 0.5), TENON_OK);
+  EXPECT_EQ(tenon_session_clear_adapters(own.get()), TENON_OK);
+  EXPECT_EQ(tenon_session_clear_adapters(own.get()), TENON_OK);
+  const tenon::Session plain(without);
+  expect_failure(tenon_session_clear_adapters(plain.get()), TENON_ERROR_STATE, "adapter_slots");
 }
 
 }  // namespace

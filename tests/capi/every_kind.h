@@ -231,7 +231,8 @@ class EveryKind {
     TENON_ADD_KIND(
         adapter, false, [this] { return adapter_.open(); },
         [adapted](tenon_adapter* it) {
-          return tenon_session_set_adapters(adapted, &it, nullptr, 1);
+          const tenon_status cleared = tenon_session_clear_adapters(adapted);
+          return cleared != TENON_OK ? cleared : tenon_session_add_adapter(adapted, it, 1);
         });
   }
 #undef TENON_ADD_KIND

@@ -1777,7 +1777,7 @@ TENON_API tenon_status tenon_importance_write(const char* path, const tenon_opti
  *   tenon_options_set(options, "adapter_slots", "8");
  *   tenon_model_open("model.gguf", options, &model);
  *   tenon_adapter_open(model, "my-adapter", &adapter);
- *   tenon_session_set_adapters(session, (const tenon_adapter* const[]){adapter}, NULL, 1);
+ *   tenon_session_add_adapter(session, adapter, 1.0);
  *
  * The option "merged_adapters" adds adapters to the weights of the whole model instead. It also
  * takes those that change more than products of matrices (DoRA, embeddings, biases, saved modules,
@@ -1794,17 +1794,17 @@ TENON_API tenon_status tenon_adapter_open(const tenon_model* model, const char* 
 /* Sessions that have the adapter keep it. */
 TENON_API void tenon_adapter_destroy(tenon_adapter* adapter);
 
-/* The sum of adapters changes the model for this session and its forks, from its first token on;
- * none: the model itself. Cached text is shared only with sessions of equal adapters and scales. A
- * slot is taken for each different sum, until the last session with it is destroyed or has others.
+/* Adds an adapter, times `scale`, to the sum that changes the model for this session and its forks,
+ * from its first token on. Cached text is shared only with sessions of equal adapters and scales. A
+ * slot is taken for each different sum, until the last session with it is destroyed or has another.
  * New sums wait for a running step, and are loaded while other requests generate.
- *   scales  [num_adapters] factors, 0 for none of it; NULL: 1 for each
  * STATE if the session has tokens (see tenon_session_rewind) or the model no slots; BUSY if all
  * slots are in use; LIMIT if the ranks add up to more than "adapter_rank"; ARGUMENT for an adapter
  * of another model and a scale that is not finite. Nothing changes then. */
-TENON_API tenon_status tenon_session_set_adapters(tenon_session* session,
-                                                  const tenon_adapter* const* adapters,
-                                                  const float* scales, size_t num_adapters);
+TENON_API tenon_status tenon_session_add_adapter(tenon_session* session,
+                                                 const tenon_adapter* adapter, double scale);
+/* Back to the model itself. STATE as tenon_session_add_adapter. */
+TENON_API tenon_status tenon_session_clear_adapters(tenon_session* session);
 
 #ifdef __cplusplus
 }

@@ -586,14 +586,16 @@ pub struct Api {
     pub tenon_adapter_open: Option<unsafe extern "C" fn(model: *const tenon_model, path: *const c_char, adapter: *mut *mut tenon_adapter) -> tenon_status>,
     /// Sessions that have the adapter keep it.
     pub tenon_adapter_destroy: Option<unsafe extern "C" fn(adapter: *mut tenon_adapter)>,
-    /// The sum of adapters changes the model for this session and its forks, from its first token on; none:
-    /// the model itself. Cached text is shared only with sessions of equal adapters and scales. A slot is
-    /// taken for each different sum, until the last session with it is destroyed or has others. New sums wait
-    /// for a running step, and are loaded while other requests generate. scales \[num_adapters\] factors, 0
-    /// for none of it; NULL: 1 for each STATE if the session has tokens (see tenon_session_rewind) or the
-    /// model no slots; BUSY if all slots are in use; LIMIT if the ranks add up to more than "adapter_rank";
-    /// ARGUMENT for an adapter of another model and a scale that is not finite. Nothing changes then.
-    pub tenon_session_set_adapters: Option<unsafe extern "C" fn(session: *mut tenon_session, adapters: *const *const tenon_adapter, scales: *const f32, num_adapters: usize) -> tenon_status>,
+    /// Adds an adapter, times `scale`, to the sum that changes the model for this session and its forks, from
+    /// its first token on. Cached text is shared only with sessions of equal adapters and scales. A slot is
+    /// taken for each different sum, until the last session with it is destroyed or has another. New sums
+    /// wait for a running step, and are loaded while other requests generate. STATE if the session has tokens
+    /// (see tenon_session_rewind) or the model no slots; BUSY if all slots are in use; LIMIT if the ranks add
+    /// up to more than "adapter_rank"; ARGUMENT for an adapter of another model and a scale that is not
+    /// finite. Nothing changes then.
+    pub tenon_session_add_adapter: Option<unsafe extern "C" fn(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status>,
+    /// Back to the model itself. STATE as tenon_session_add_adapter.
+    pub tenon_session_clear_adapters: Option<unsafe extern "C" fn(session: *mut tenon_session) -> tenon_status>,
 }
 
 impl Api {
@@ -770,7 +772,8 @@ impl Api {
                 tenon_importance_write: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const tenon_options, *const c_char, usize, *const c_char, *const tenon_importance_options, tenon_progress_callback, *mut c_void) -> tenon_status>>(find(c"tenon_importance_write")),
                 tenon_adapter_open: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, *const c_char, *mut *mut tenon_adapter) -> tenon_status>>(find(c"tenon_adapter_open")),
                 tenon_adapter_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_adapter)>>(find(c"tenon_adapter_destroy")),
-                tenon_session_set_adapters: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const *const tenon_adapter, *const f32, usize) -> tenon_status>>(find(c"tenon_session_set_adapters")),
+                tenon_session_add_adapter: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_adapter, f64) -> tenon_status>>(find(c"tenon_session_add_adapter")),
+                tenon_session_clear_adapters: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session) -> tenon_status>>(find(c"tenon_session_clear_adapters")),
             }
         }
     }
@@ -944,7 +947,8 @@ impl Api {
             tenon_importance_write: Some(linked::tenon_importance_write),
             tenon_adapter_open: Some(linked::tenon_adapter_open),
             tenon_adapter_destroy: Some(linked::tenon_adapter_destroy),
-            tenon_session_set_adapters: Some(linked::tenon_session_set_adapters),
+            tenon_session_add_adapter: Some(linked::tenon_session_add_adapter),
+            tenon_session_clear_adapters: Some(linked::tenon_session_clear_adapters),
         }
     }
 }
@@ -1548,14 +1552,15 @@ pub mod linked {
         pub fn tenon_adapter_open(model: *const tenon_model, path: *const c_char, adapter: *mut *mut tenon_adapter) -> tenon_status;
         /// Sessions that have the adapter keep it.
         pub fn tenon_adapter_destroy(adapter: *mut tenon_adapter);
-        /// The sum of adapters changes the model for this session and its forks, from its first token on;
-        /// none: the model itself. Cached text is shared only with sessions of equal adapters and scales. A
-        /// slot is taken for each different sum, until the last session with it is destroyed or has others.
-        /// New sums wait for a running step, and are loaded while other requests generate. scales
-        /// \[num_adapters\] factors, 0 for none of it; NULL: 1 for each STATE if the session has tokens (see
-        /// tenon_session_rewind) or the model no slots; BUSY if all slots are in use; LIMIT if the ranks add
-        /// up to more than "adapter_rank"; ARGUMENT for an adapter of another model and a scale that is not
-        /// finite. Nothing changes then.
-        pub fn tenon_session_set_adapters(session: *mut tenon_session, adapters: *const *const tenon_adapter, scales: *const f32, num_adapters: usize) -> tenon_status;
+        /// Adds an adapter, times `scale`, to the sum that changes the model for this session and its forks,
+        /// from its first token on. Cached text is shared only with sessions of equal adapters and scales. A
+        /// slot is taken for each different sum, until the last session with it is destroyed or has another.
+        /// New sums wait for a running step, and are loaded while other requests generate. STATE if the
+        /// session has tokens (see tenon_session_rewind) or the model no slots; BUSY if all slots are in use;
+        /// LIMIT if the ranks add up to more than "adapter_rank"; ARGUMENT for an adapter of another model
+        /// and a scale that is not finite. Nothing changes then.
+        pub fn tenon_session_add_adapter(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status;
+        /// Back to the model itself. STATE as tenon_session_add_adapter.
+        pub fn tenon_session_clear_adapters(session: *mut tenon_session) -> tenon_status;
     }
 }

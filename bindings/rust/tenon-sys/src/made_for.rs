@@ -739,7 +739,8 @@ pub static TENON: Interface = Interface {
         ("tenon_importance_write", &["tenon_status", "const char*", "const tenon_options*", "const char*", "size_t", "const char*", "const tenon_importance_options*", "tenon_progress_callback", "void*"]),
         ("tenon_adapter_open", &["tenon_status", "const tenon_model*", "const char*", "tenon_adapter**"]),
         ("tenon_adapter_destroy", &["void", "tenon_adapter*"]),
-        ("tenon_session_set_adapters", &["tenon_status", "tenon_session*", "const tenon_adapter* const*", "const float*", "size_t"]),
+        ("tenon_session_add_adapter", &["tenon_status", "tenon_session*", "const tenon_adapter*", "double"]),
+        ("tenon_session_clear_adapters", &["tenon_status", "tenon_session*"]),
     ],
 };
 /// `tenon/server.h`.

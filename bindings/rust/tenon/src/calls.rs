@@ -1443,11 +1443,18 @@ pub(crate) fn adapter_open(model: &Handle<sys::tenon_model>, path: &CStr) -> Res
     Ok(unsafe { Handle::new(adapter) })
 }
 
-/// tenon_session_set_adapters
-pub(crate) fn session_set_adapters(session: &Handle<sys::tenon_session>, scales: &[f32]) -> Result<Option<Handle<sys::tenon_adapter>>> {
-    let function = found(library()?.api.tenon_session_set_adapters, "tenon_session_set_adapters")?;
-    let mut adapters = ptr::null_mut();
+/// tenon_session_add_adapter
+pub(crate) fn session_add_adapter(session: &Handle<sys::tenon_session>, adapter: &Handle<sys::tenon_adapter>, scale: f64) -> Result<()> {
+    let function = found(library()?.api.tenon_session_add_adapter, "tenon_session_add_adapter")?;
     // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
-    check(unsafe { function(session.as_ptr(), &mut adapters, scales.as_ptr().cast(), scales.len()) })?;
-    Ok(unsafe { Handle::new(adapters) })
+    check(unsafe { function(session.as_ptr(), adapter.as_ptr(), scale) })?;
+    Ok(())
+}
+
+/// tenon_session_clear_adapters
+pub(crate) fn session_clear_adapters(session: &Handle<sys::tenon_session>) -> Result<()> {
+    let function = found(library()?.api.tenon_session_clear_adapters, "tenon_session_clear_adapters")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(session.as_ptr()) })?;
+    Ok(())
 }
