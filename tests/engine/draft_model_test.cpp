@@ -246,7 +246,7 @@ TEST(DraftModels, WithoutMemoryLeaveTheEngineToItself) {
     const EngineMetrics metrics = engine->metrics();
     EXPECT_EQ(metrics.draft_kv_limit_bytes, options.draft_bytes);
     EXPECT_LE(metrics.draft_kv_held_bytes, options.draft_bytes);
-    if (blocks > 12) continue;
+    if (blocks > 4) continue;
     EXPECT_NE(engine->describe_drafters().find("not used for"), std::string::npos)
         << engine->describe_drafters();
   }

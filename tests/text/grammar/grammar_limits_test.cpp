@@ -25,7 +25,7 @@ size_t peak_bytes() {
 }
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-constexpr double kMostSeconds = 0.25;
+constexpr double kMostSeconds = 0.5;
 
 std::string repeated(std::string_view text, size_t times) {
   std::string result;
