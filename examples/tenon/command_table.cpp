@@ -191,7 +191,7 @@ std::vector<Command> make_table() {
         {"tenon convert folder model.gguf --outtype Q4_K_M", "with fewer bits"}}},
       {"imatrix",
        kSetup,
-       "Write how much each input of a model's matrices matters, for quantize",
+       "Write how much each input of a matrix matters",
        add_imatrix,
        "",
        {},

@@ -118,18 +118,16 @@ std::string program_help(const CLI::App& app, bool all) {
     text += std::string(kNames, ' ') + wrapped(names, width, kNames, kNames) + "\n";
   }
   text += "\n" + heading("Examples");
-  for (const char* name : {"run", "chat", "serve", "plan"}) {
+  for (const char* name : {"run", "chat", "serve"}) {
     const Example& example = find_command(name)->examples.front();
     text += "  " + std::string(example.line) + "\n";
   }
   text += "\n" + heading("Environment");
   text += row_text("NO_COLOR", "Anything: no colours", width, kNames);
-  text += "\n" +
-          wrapped(
-              "`tenon COMMAND --help` tells the options that most people want, "
-              "`--help-all` all of them.",
-              width, 0, 0) +
-          "\n";
+  text +=
+      "\n" +
+      wrapped("`tenon COMMAND --help` shows the usual options, `--help-all` all.", width, 0, 0) +
+      "\n";
   return text;
 }
 
