@@ -15,7 +15,8 @@ LEFT_OUT = {"tenon_engine_set_executor", "tenon_engine_set_store"}
 # Callbacks that Java never gives to the library.
 NEVER_GIVEN = {"tenon_read_callback", "tenon_allocate_callback", "tenon_release_callback",
                "tenon_indexed_task", "tenon_run_tasks_callback", "tenon_clock_callback", "tenon_task",
-               "tenon_post_callback"}
+               "tenon_post_callback", "tenon_store_find_callback", "tenon_store_read_callback",
+               "tenon_store_write_callback", "tenon_store_remove_callback", "tenon_store_release_callback"}
 # Structures whose records programs do not see, by another name where one of theirs has it.
 INTERNAL = {"tenon_piece": "RawPiece", "tenon_metadata": "MetadataEntry", "tenon_value": "MetadataValue",
             "tenon_option_info": "OptionInfo", "tenon_backend_info": "BackendInfo", "tenon_server_part": "ServerPart"}
@@ -74,7 +75,7 @@ class Interface(Description):
         self.handles |= self.server.handles
         self.read += self.server.read
         # Structures that programs fill by the names of their fields.
-        self.filled = self.server.written
+        self.filled = [*self.server.written, "tenon_quantize_options", "tenon_importance_options"]
 
     def is_of_server(self, function):
         return function in self.server.functions
