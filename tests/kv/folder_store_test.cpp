@@ -358,11 +358,11 @@ TEST_F(FolderStoreTest, FilesAreOfThisUserAlone) {
   fs::create_symlink(folder_.path("elsewhere"), file);
   EXPECT_FALSE(holds(*store, 1)) << "a link";
   fs::permissions(path_, fs::perms::others_write, fs::perm_options::add);
-  EXPECT_THROW(open(), Error);
+  EXPECT_THROW((void)open(), Error);
   fs::permissions(path_, fs::perms::owner_all);
   fs::remove(path_ + "/lock");
   fs::create_symlink(folder_.path("elsewhere"), path_ + "/lock");
-  EXPECT_THROW(open(), Error);
+  EXPECT_THROW((void)open(), Error);
 }
 
 /// A folder that this process may only read.
@@ -373,7 +373,7 @@ class ReadOnlyDisk : public FaultySystem {
 };
 
 TEST_F(FolderStoreTest, AReadOnlyFolderIsRead) {
-  EXPECT_THROW(open(std::make_shared<ReadOnlyDisk>()), Error) << "there is no folder";
+  EXPECT_THROW((void)open(std::make_shared<ReadOnlyDisk>()), Error) << "there is no folder";
   EXPECT_TRUE(open()->write(key_number(1), {}, record_of(1)));
   const auto store = open(std::make_shared<ReadOnlyDisk>());
   EXPECT_EQ(store->secret(), open()->secret());
