@@ -108,8 +108,8 @@ tenon_status tenon_importance_write(const char* path, const tenon_options* optio
     const auto system = tenon::System::real();
     tenon::ImportanceMatrix matrix;
     if (given.add_to != nullptr) matrix = tenon::ImportanceMatrix::read(system, given.add_to);
-    tenon::ModelOptions model =
-        model_options(options_or_default(options), std::make_shared<Host>());
+    const auto host = std::make_shared<Host>();  // outlives the model
+    tenon::ModelOptions model = model_options(options_or_default(options), host);
     model.embeddings = tenon::Embeddings::Off;
     model.product_inputs = true;
     model.context = known.chunk_tokens;

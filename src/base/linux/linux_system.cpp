@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include "base/loaded_code.h"
 #include "base/posix/posix_system.h"
 #include "base/reserving_system.h"
+#include "base/sanitized.h"
 
 /// Defined only by the shared library (capi/shared_only/shared_library.cpp).
 extern "C" __attribute__((weak, visibility("hidden"))) const char tenon_is_shared_library;
@@ -190,6 +192,34 @@ std::shared_ptr<System> System::with_allocator(const HostAllocator& allocator) {
   return std::make_shared<HostMemory<RealSystem>>(allocator);
 }
 
+namespace {
+
+#if TENON_ADDRESS_SANITIZED
+/// Copies bytes among which are the sanitizer's zones, which no other code may read.
+__attribute__((no_sanitize("address"))) void copy_with_zones(const std::byte* from, std::byte* to,
+                                                             size_t size) noexcept {
+  const auto* bytes = static_cast<const volatile std::byte*>(from);
+  for (size_t i = 0; i < size; ++i) to[i] = bytes[i];
+}
+
+Hash128 hash_code(const std::byte* bytes, size_t size, uint64_t seed) noexcept {
+  std::array<std::byte, 4096> piece;
+  Hash128 sum{seed, 0};
+  for (size_t done = 0; done < size; done += piece.size()) {
+    const size_t count = std::min(piece.size(), size - done);
+    copy_with_zones(bytes + done, piece.data(), count);
+    sum = hash_bytes(std::span(piece).first(count), sum.low);
+  }
+  return sum;
+}
+#else
+Hash128 hash_code(const std::byte* bytes, size_t size, uint64_t seed) noexcept {
+  return hash_bytes({bytes, size}, seed);
+}
+#endif
+
+}  // namespace
+
 Hash128 code_fingerprint(const void* address) noexcept {
   struct Search {
     uintptr_t address;
@@ -209,7 +239,7 @@ Hash128 code_fingerprint(const void* address) noexcept {
     for (const ElfW(Phdr) & segment : segments) {
       if (segment.p_type != PT_LOAD || (segment.p_flags & (PF_R | PF_W)) != PF_R) continue;
       const auto* bytes = reinterpret_cast<const std::byte*>(begin(segment));
-      const Hash128 sum = hash_bytes({bytes, segment.p_filesz}, wanted.found.low);
+      const Hash128 sum = hash_code(bytes, segment.p_filesz, wanted.found.low);
       wanted.found = {sum.low, sum.high ^ wanted.found.high};
     }
     return 1;
