@@ -194,9 +194,9 @@ void Model::build_program_and_weights() {
   // Sized for an embedder or statistics, whose texts are at most this long.
   if (rows_beside || options_.product_inputs)
     programs_.front().private_positions = default_context();
-  const ModelProgram& trunk = programs_.front();
-  std::vector<ModelProgram> others = programs_beside(*file_, spec, options_, trunk.executable.get(),
-                                                     !has_packed_weights(trunk.program));
+  const PlacedExecutable* on = programs_.front().executable.get();
+  std::vector<ModelProgram> others =
+      programs_beside(*file_, spec, options_, on, !has_packed_weights(programs_.front().program));
   for (ModelProgram& beside : others) {
     programs_.push_back(std::move(beside));
   }
@@ -204,7 +204,7 @@ void Model::build_program_and_weights() {
     load_weights();
     note_devices();
     make_fetcher();
-    if (!trunk.adapters.sites.empty()) {
+    if (!programs_.front().adapters.sites.empty()) {
       bank_ = std::make_unique<AdapterBank>(programs_.front(), turn_, options_.system);
     }
   }
