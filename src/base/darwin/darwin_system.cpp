@@ -181,6 +181,15 @@ std::shared_ptr<System> System::with_allocator(const HostAllocator& allocator) {
   return std::make_shared<HostMemory<DarwinSystem>>(allocator);
 }
 
+/// Load commands hold the identifier of the build and the sizes of its parts.
+Hash128 code_fingerprint(const void* address) noexcept {
+  Dl_info info{};
+  if (::dladdr(address, &info) == 0 || info.dli_fbase == nullptr) return {};
+  const auto* header = static_cast<const mach_header_64*>(info.dli_fbase);
+  const auto* commands = reinterpret_cast<const std::byte*>(header + 1);
+  return hash_bytes({commands, header->sizeofcmds});
+}
+
 OwnCode own_code() noexcept {
   const OwnImage own;
   const std::string_view name = install_name(own.header);
