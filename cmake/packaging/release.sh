@@ -69,7 +69,7 @@ configure() {  # configure TARGET CMAKE_ARGUMENT...
 
 build() {  # build TARGET CMAKE_ARGUMENT...
   local of_linux=(tenon_static tenon_program_documents tenon_media)
-  [[ $1 == *-linux-* ]] || of_linux=( tenon_media)
+  [[ $1 == *-linux-* ]] || of_linux=()
   configure "$@"
   cmake --build "$work/$1" -j "$jobs" --target tenon_shared tenon_server tenon_program tenon_plugin_vulkan "${of_linux[@]}" >> "$work/$1.log" 2>&1 || { tail -n 40 "$work/$1.log"; return 1; }
 }
