@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "tenon/tenon.h"
 
@@ -15,6 +16,13 @@ namespace tenon::capi {
 /// Valid range of struct_size: the first word alone is no structure, and a large value is garbage.
 inline constexpr uint32_t kMinStructSize = 8;
 inline constexpr uint32_t kMaxStructSize = 4096;
+
+/// Throws the library's exception, whose code() has the values of tenon_status: the `refuse` of the
+/// functions below.
+template <typename Error>
+inline constexpr auto kRefuse = [](tenon_status status, const std::string& message) {
+  throw Error(static_cast<decltype(std::declval<const Error&>().code())>(status), message);
+};
 
 /// struct_size of a host's structure. Reports ARGUMENT, naming `type`, for NULL and invalid sizes.
 ///   refuse  (status, message) throws

@@ -75,23 +75,19 @@ inline uint64_t nanoseconds(double seconds, const char* what) {
 }
 
 /// host_struct.h with the rooms' errors.
-inline constexpr auto kRefuseStruct = [](tenon_status status, const std::string& message) {
-  fail(static_cast<Code>(status), "{}", message);
-};
-
 template <typename T>
 uint32_t checked_struct_size(const T* given, const char* type) {
-  return host_struct_size(given, type, kRefuseStruct);
+  return host_struct_size(given, type, kRefuse<Error>);
 }
 
 template <typename T>
 T struct_in(const T* given, const char* type) {
-  return host_struct_in(given, type, kRefuseStruct);
+  return host_struct_in(given, type, kRefuse<Error>);
 }
 
 template <typename T>
 void struct_out(T value, T* out, const char* type) {
-  host_struct_out(value, out, type, kRefuseStruct);
+  host_struct_out(value, out, type, kRefuse<Error>);
 }
 
 }  // namespace tenon::capi

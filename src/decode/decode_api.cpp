@@ -23,15 +23,11 @@ using tenon::Error;
 
 constinit thread_local tenon::capi::LastError<Error> decode_error;
 
-constexpr auto kRefuseDecodeStruct = [](tenon_status status, const std::string& message) {
-  throw Error(static_cast<Code>(status), message);
-};
-
 Limits limits_of(const tenon_decode_options* options) {
   Limits limits;
   if (options == nullptr) return limits;
   const auto given =
-      tenon::capi::host_struct_in(options, "tenon_decode_options", kRefuseDecodeStruct);
+      tenon::capi::host_struct_in(options, "tenon_decode_options", tenon::capi::kRefuse<Error>);
   if (given.max_side != 0) limits.max_side = std::min<uint64_t>(given.max_side, INT32_MAX);
   if (given.max_pixels != 0) limits.max_pixels = std::min(given.max_pixels, uint64_t{1} << 40);
   if (given.max_samples != 0) limits.max_samples = std::min(given.max_samples, uint64_t{1} << 40);
@@ -56,7 +52,7 @@ void write_decode_info(const Info& info, tenon_decode_info* into) {
   told.rate = info.rate;
   told.frames = info.frames;
   told.bytes = info.values() * (is_picture ? 1 : sizeof(float));
-  tenon::capi::host_struct_out(told, into, "tenon_decode_info", kRefuseDecodeStruct);
+  tenon::capi::host_struct_out(told, into, "tenon_decode_info", tenon::capi::kRefuse<Error>);
 }
 
 }  // namespace
@@ -65,7 +61,7 @@ tenon_status tenon_decode_inspect(const void* bytes, size_t size,
                                   const tenon_decode_options* options, tenon_decode_info* info) {
   return decode_error.fence([&] {
     const Limits limits = limits_of(options);
-    (void)tenon::capi::host_struct_size(info, "tenon_decode_info", kRefuseDecodeStruct);
+    (void)tenon::capi::host_struct_size(info, "tenon_decode_info", tenon::capi::kRefuse<Error>);
     write_decode_info(inspect(bytes_of(bytes, size), limits), info);
   });
 }

@@ -33,10 +33,6 @@ using tenon::Code;
 
 constinit thread_local tenon::capi::LastError<tenon::Error> hub_error;
 
-constexpr auto kRefuseHubStruct = [](tenon_status status, const std::string& message) {
-  throw tenon::Error(static_cast<Code>(status), message);
-};
-
 template <typename T>
 T& checked(T* object, const char* name) {
   if (object == nullptr) tenon::fail(Code::Argument, "{} is NULL", name);
@@ -91,7 +87,8 @@ void write_info(const Model& model, tenon_hub_model_info* info) {
   told.note = model.note.c_str();
   told.size_bytes = model.size_bytes;
   told.num_files = model.num_files;
-  tenon::capi::host_struct_out(told, info, "tenon_hub_model_info", kRefuseHubStruct);
+  tenon::capi::host_struct_out(told, info, "tenon_hub_model_info",
+                               tenon::capi::kRefuse<tenon::Error>);
 }
 
 Hub::Report report_to(tenon_hub_progress_callback progress, void* user) {
@@ -114,7 +111,8 @@ Hub::Report report_to(tenon_hub_progress_callback progress, void* user) {
 tenon_status tenon_hub_create(const tenon_hub_options* options, tenon_hub** hub) {
   return hub_error.fence([&] {
     tenon_hub*& into = checked(hub, "hub");
-    const auto known = tenon::capi::host_struct_in(options, "tenon_hub_options", kRefuseHubStruct);
+    const auto known = tenon::capi::host_struct_in(options, "tenon_hub_options",
+                                                   tenon::capi::kRefuse<tenon::Error>);
     into = std::make_unique<tenon_hub>(settings_of(known)).release();
   });
 }

@@ -206,7 +206,21 @@ const FileType& find_file_type(std::string_view name) {
 }
 
 bool needs_importance(const FileType& type) noexcept {
-  return has_word("IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS Q2_K_S", type.name, ' ');
+  return needs_importance(type.format) || type.name == std::string_view("Q2_K_S");
+}
+
+bool needs_importance(Format format) noexcept {
+  switch (format) {
+    case Format::IQ1_S:
+    case Format::IQ1_M:
+    case Format::IQ2_XXS:
+    case Format::IQ2_XS:
+    case Format::IQ2_S:
+    case Format::IQ3_XXS:
+      return true;
+    default:
+      return false;
+  }
 }
 
 const FormatInfo& find_weight_format(std::string_view name) {

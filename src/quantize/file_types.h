@@ -34,8 +34,10 @@ std::span<const FileType> file_types() noexcept;
 /// Argument with the nearest name.
 const FileType& find_file_type(std::string_view name);
 
-/// Whether the type's formats are too coarse for scales that are fitted to the weights alone.
+/// Whether a type's formats, or a format, are too coarse for scales that are fitted to the weights
+/// alone.
 bool needs_importance(const FileType& type) noexcept;
+bool needs_importance(Format format) noexcept;
 
 /// Finds a weight format by name, ignoring case. Throws Argument with the nearest name, Unsupported
 /// for one without an encoder.

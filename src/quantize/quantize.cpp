@@ -140,12 +140,6 @@ MixFacts facts_of(const ModelFile& file) {
   return facts;
 }
 
-/// Whether blocks of the format are garbage for most matrices without importance.
-bool needs_importance(Format format) {
-  return format == Format::IQ1_S || format == Format::IQ1_M || format == Format::IQ2_XXS ||
-         format == Format::IQ2_XS || format == Format::IQ2_S || format == Format::IQ3_XXS;
-}
-
 /// No type: tensors keep their formats.
 constexpr FileType kAsItIs{"", Format::F32, UINT32_MAX};
 
@@ -254,7 +248,7 @@ class FormatChooser {
     }
     const std::optional<Format> ruled = by_name ? by_name : by_pattern;
     if (ruled) return fitting_format(*ruled, columns);
-    if (&type_ == &kAsItIs) return stored(tensor.format);
+    if (options_.type.empty()) return stored(tensor.format);
     if (options_.pure) return fitting_format(type_.format, columns);
     if (is_output) return output_format(type_, columns, facts_);
     if (is_embedding || tensor.name == "per_layer_token_embd.weight") {

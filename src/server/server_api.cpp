@@ -50,13 +50,9 @@ tenon_status server_fence(Body&& body) noexcept {
   throw tenon::Error(tenon::Code::Argument, message);
 }
 
-/// Throws for a structure of the host whose size is invalid.
-constexpr auto kRefuseStruct = [](tenon_status status, const std::string& message) {
-  throw tenon::Error(static_cast<tenon::Code>(status), message);
-};
 template <typename T>
 T struct_in(const T* given, const char* type) {
-  return tenon::capi::host_struct_in(given, type, kRefuseStruct);
+  return tenon::capi::host_struct_in(given, type, tenon::capi::kRefuse<tenon::Error>);
 }
 
 tenon_server& checked_server(tenon_server* server) {
@@ -251,7 +247,8 @@ tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seco
                                     tenon_server_part* part) {
   return server_fence([&] {
     if (call == nullptr) refuse_argument("call is NULL");
-    (void)tenon::capi::host_struct_size(part, "tenon_server_part", kRefuseStruct);
+    (void)tenon::capi::host_struct_size(part, "tenon_server_part",
+                                        tenon::capi::kRefuse<tenon::Error>);
     call->part = call->exchange->take(timeout_seconds);
     tenon_server_part told{};
     told.http_status = call->part.status;
@@ -260,7 +257,8 @@ tenon_status tenon_server_call_wait(tenon_server_call* call, double timeout_seco
     told.headers = call->part.headers.c_str();
     told.bytes = call->part.bytes.data();
     told.length = call->part.bytes.size();
-    tenon::capi::host_struct_out(told, part, "tenon_server_part", kRefuseStruct);
+    tenon::capi::host_struct_out(told, part, "tenon_server_part",
+                                 tenon::capi::kRefuse<tenon::Error>);
   });
 }
 
