@@ -322,7 +322,14 @@ without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapsh
               'Fork.TheChildCompiles*' '*/Starved.*' 'CutInTwo/Kinds.*' 'Models/RowsOnDemand.*_reference'
               '*/EmbedAlso.Gives*' '*/ExpertsOnCpu.GoBeside*' '*/PlacedAs.*/gemma3'
               '*/PlacedAs.*/deepseek2' '*/PlacedAs.*/qwen3*' '*/PlacedAs.*/gpt_oss'
-              'CGrammar.CompilingAsksWhetherToStop')
+              'CGrammar.CompilingAsksWhetherToStop'
+              # Answers with and without guesses, one session or a batch at a time.
+              'Models/Drafts.ChangeNoAnswer*' 'Models/Guesses.ChangeNoAnswer*'
+              'Models/Guesses.OfTheTextItself*' 'DraftModels.PerfectOnes*' 'DraftModels.OfStates*'
+              'DraftModels.RefusedMemory*' 'DraftModels.WithoutMemory*' 'Models/StoreOfKind.*'
+              'Store.DamagedFiles*'
+              # Threads that start in a child of fork() end the sanitizer.
+              'Store.SurvivesKills' 'Store.IsReadByAnotherProcess')
 if has_time 66 "Thread sanitizer"; then
   say "Thread sanitizer: build"
   if check "the tsan build" end_build tsan; then

@@ -96,9 +96,9 @@ class HostileStore : public BlockStore {
   std::atomic<Way> way{Way::Good};
   std::map<Hash128, std::vector<std::byte>> records;
   std::shared_future<void>* gate = nullptr;  // reads wait for it
-  uint64_t num_finds = 0;
-  uint64_t num_reads = 0;
-  uint64_t num_removed = 0;
+  std::atomic<uint64_t> num_finds = 0;
+  std::atomic<uint64_t> num_reads = 0;
+  std::atomic<uint64_t> num_removed = 0;
 };
 
 /// The host's object outlives the engine that calls it.
@@ -456,7 +456,7 @@ TEST_F(StoreWaits, SlowReadsAreGivenUp) {
   late->records = store_->records;
   const auto engine = engine_over(model_, late);
   EXPECT_EQ(tell(engine, prompt_), tell(Engine::create(model_), prompt_));
-  EXPECT_LE(late->num_reads, 2u);
+  EXPECT_LE(late->num_reads.load(), 2u);
   open();
 }
 
