@@ -4,8 +4,8 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/system_library.h"
 #include "decode/bits.h"
-#include "decode/codec_library.h"
 #include "decode/formats.h"
 #include "decode/sample_list.h"
 
@@ -36,8 +36,9 @@ struct LibFlac {
 
 const LibFlac& libflac() {
   static const LibFlac loaded = [] {
-    const CodecLibrary library({"libFLAC.so.12", "libFLAC.so.14", "libFLAC.so.8"}, "FLAC sound",
-                               "libflac12");
+    const auto system = System::real();
+    const SystemLibrary library(*system, {"libFLAC.so.12", "libFLAC.so.14", "libFLAC.so.8"},
+                                "FLAC sound needs libFLAC (Debian: libflac12)");
     LibFlac made;
     library.find("FLAC__stream_decoder_new", made.make);
     library.find("FLAC__stream_decoder_delete", made.destroy);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/system_library.h"
 #include "decode/bits.h"
-#include "decode/codec_library.h"
 #include "decode/formats.h"
 #include "decode/jpeg_interface.h"
 
@@ -28,7 +28,9 @@ struct LibJpeg {
 
 const LibJpeg& libjpeg() {
   static const LibJpeg loaded = [] {
-    const CodecLibrary library({"libjpeg.so.62"}, "JPEG pictures", "libjpeg62-turbo");
+    const auto system = System::real();
+    const SystemLibrary library(*system, {"libjpeg.so.62"},
+                                "JPEG pictures need libjpeg (Debian: libjpeg62-turbo)");
     LibJpeg made;
     library.find("jpeg_std_error", made.std_error);
     library.find("jpeg_CreateDecompress", made.create);

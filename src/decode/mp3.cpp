@@ -2,8 +2,8 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/system_library.h"
 #include "decode/bits.h"
-#include "decode/codec_library.h"
 #include "decode/formats.h"
 #include "decode/sample_list.h"
 
@@ -28,7 +28,9 @@ struct LibMpg123 {
 
 const LibMpg123& libmpg123() {
   static const LibMpg123 loaded = [] {
-    const CodecLibrary library({"libmpg123.so.0", "libmpg123.so"}, "MP3 sound", "libmpg123-0");
+    const auto system = System::real();
+    const SystemLibrary library(*system, {"libmpg123.so.0", "libmpg123.so"},
+                                "MP3 sound needs libmpg123 (Debian: libmpg123-0)");
     LibMpg123 made;
     library.find("mpg123_init", made.init);
     library.find("mpg123_new", made.make);

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_library.h"
 #include "decode/bits.h"
-#include "decode/codec_library.h"
 #include "decode/formats.h"
 
 namespace tenon::decoding {
@@ -33,7 +33,9 @@ struct Spng {
 
 const Spng& spng() {
   static const Spng loaded = [] {
-    const CodecLibrary library({"libspng.so.0", "libspng.so"}, "PNG pictures", "libspng0");
+    const auto system = System::real();
+    const SystemLibrary library(*system, {"libspng.so.0", "libspng.so"},
+                                "PNG pictures need libspng (Debian: libspng0)");
     Spng made;
     library.find("spng_ctx_new", made.ctx_new);
     library.find("spng_ctx_free", made.ctx_free);

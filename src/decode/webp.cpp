@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_library.h"
 #include "decode/bits.h"
-#include "decode/codec_library.h"
 #include "decode/formats.h"
 
 namespace tenon::decoding {
@@ -23,7 +23,9 @@ struct LibWebp {
 
 const LibWebp& libwebp() {
   static const LibWebp loaded = [] {
-    const CodecLibrary library({"libwebp.so.7", "libwebp.so"}, "WebP pictures", "libwebp7");
+    const auto system = System::real();
+    const SystemLibrary library(*system, {"libwebp.so.7", "libwebp.so"},
+                                "WebP pictures need libwebp (Debian: libwebp7)");
     LibWebp made;
     library.find("WebPDecodeRGBInto", made.decode_rgb);
     library.find("WebPDecodeRGBAInto", made.decode_rgba);

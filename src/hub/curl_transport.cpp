@@ -1,6 +1,5 @@
 // The transport over libcurl, which is opened at run time. Its interface (curl/curl.h), stable since
 // libcurl.so.4, is declared here as far as it is used, so that no header is needed to build.
-#include <dlfcn.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/system_library.h"
 #include "hub/transport.h"
 #include "hub/url.h"
 
@@ -63,41 +63,25 @@ struct Curl {
   int (*multi_cleanup)(void*) = nullptr;
 };
 
-template <typename Function>
-void find_curl(void* library, const char* name, Function& into) {
-  into = reinterpret_cast<Function>(::dlsym(library, name));
-  if (into == nullptr) {
-    fail(Code::Unsupported, "the libcurl that was found is too old: it lacks {}", name);
-  }
-}
-
 Curl load_curl(System& system) {
-  void* library = nullptr;
-  const char* error = nullptr;
-  for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
-    library = system.load_library(name, error);
-    if (library != nullptr) break;
-  }
-  if (library == nullptr) {
-    fail(Code::Unsupported, "nothing can be fetched without libcurl (Debian: libcurl4): {}",
-         error == nullptr ? "not found" : error);
-  }
+  const SystemLibrary library(system, {"libcurl.so.4", "libcurl-gnutls.so.4"},
+                              "nothing can be fetched without libcurl (Debian: libcurl4)");
   Curl curl;
-  find_curl(library, "curl_global_init", curl.global_init);
-  find_curl(library, "curl_easy_init", curl.easy_init);
-  find_curl(library, "curl_easy_setopt", curl.easy_setopt);
-  find_curl(library, "curl_easy_cleanup", curl.easy_cleanup);
-  find_curl(library, "curl_easy_getinfo", curl.easy_getinfo);
-  find_curl(library, "curl_easy_strerror", curl.easy_strerror);
-  find_curl(library, "curl_slist_append", curl.slist_append);
-  find_curl(library, "curl_slist_free_all", curl.slist_free_all);
-  find_curl(library, "curl_multi_init", curl.multi_init);
-  find_curl(library, "curl_multi_add_handle", curl.multi_add_handle);
-  find_curl(library, "curl_multi_remove_handle", curl.multi_remove_handle);
-  find_curl(library, "curl_multi_perform", curl.multi_perform);
-  find_curl(library, "curl_multi_poll", curl.multi_poll);
-  find_curl(library, "curl_multi_info_read", curl.multi_info_read);
-  find_curl(library, "curl_multi_cleanup", curl.multi_cleanup);
+  library.find("curl_global_init", curl.global_init);
+  library.find("curl_easy_init", curl.easy_init);
+  library.find("curl_easy_setopt", curl.easy_setopt);
+  library.find("curl_easy_cleanup", curl.easy_cleanup);
+  library.find("curl_easy_getinfo", curl.easy_getinfo);
+  library.find("curl_easy_strerror", curl.easy_strerror);
+  library.find("curl_slist_append", curl.slist_append);
+  library.find("curl_slist_free_all", curl.slist_free_all);
+  library.find("curl_multi_init", curl.multi_init);
+  library.find("curl_multi_add_handle", curl.multi_add_handle);
+  library.find("curl_multi_remove_handle", curl.multi_remove_handle);
+  library.find("curl_multi_perform", curl.multi_perform);
+  library.find("curl_multi_poll", curl.multi_poll);
+  library.find("curl_multi_info_read", curl.multi_info_read);
+  library.find("curl_multi_cleanup", curl.multi_cleanup);
   // Not thread-safe in older versions; the library stays initialised, as it stays loaded.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

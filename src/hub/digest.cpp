@@ -1,42 +1,23 @@
 #include "hub/digest.h"
 
-#include <dlfcn.h>
-
 #include <array>
 
 #include "base/error.h"
+#include "base/system_library.h"
 
 namespace tenon::hub {
-namespace {
-
-template <typename Function>
-bool find_function(void* library, const char* name, Function*& into) {
-  into = reinterpret_cast<Function*>(::dlsym(library, name));
-  return into != nullptr;
-}
-
-}  // namespace
 
 Crypto::Crypto(System& system) {
-  void* library = nullptr;
-  const char* error = nullptr;
-  for (const char* name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
-    library = system.load_library(name, error);
-    if (library != nullptr) break;
-  }
-  if (library == nullptr) {
-    fail(Code::Unsupported,
-         "files cannot be verified without OpenSSL's libcrypto (Debian: libssl3): {}",
-         error == nullptr ? "not found" : error);
-  }
-  const bool has_all = find_function(library, "EVP_MD_CTX_new", context_new) &&
-                       find_function(library, "EVP_MD_CTX_free", context_free) &&
-                       find_function(library, "EVP_sha256", sha256) &&
-                       find_function(library, "EVP_sha1", sha1) &&
-                       find_function(library, "EVP_DigestInit_ex", init) &&
-                       find_function(library, "EVP_DigestUpdate", update) &&
-                       find_function(library, "EVP_DigestFinal_ex", final);
-  if (!has_all) fail(Code::Unsupported, "the libcrypto that was found lacks EVP functions");
+  const SystemLibrary library(
+      system, {"libcrypto.so.3", "libcrypto.so.1.1"},
+      "files cannot be verified without OpenSSL's libcrypto (Debian: libssl3)");
+  library.find("EVP_MD_CTX_new", context_new);
+  library.find("EVP_MD_CTX_free", context_free);
+  library.find("EVP_sha256", sha256);
+  library.find("EVP_sha1", sha1);
+  library.find("EVP_DigestInit_ex", init);
+  library.find("EVP_DigestUpdate", update);
+  library.find("EVP_DigestFinal_ex", final);
 }
 
 Digest::Digest(const Crypto& crypto, Kind kind, uint64_t size_bytes)

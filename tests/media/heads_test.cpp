@@ -1,19 +1,13 @@
-// Readers of ours by themselves: EXIF blocks, and codecs that are not there.
-#include <gmock/gmock.h>
+// Readers of ours by themselves: EXIF blocks.
+#include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 
-#include "base/error.h"
-#include "decode/codec_library.h"
 #include "decode/formats.h"
 
 namespace tenon::decoding {
 namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 /// An EXIF block with one entry; `order` is "II" or "MM".
 std::string exif_block(const std::string& order, uint32_t tag, uint32_t type, uint32_t value,
@@ -65,16 +59,6 @@ TEST(Exif, IsUprightIfItSaysNothingOrLies) {
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(orientation_of(whole.substr(0, size)), 1U) << size;
   }
-}
-
-TEST(CodecLibraries, AbsentOnesNameTheirPackage) {
-  EXPECT_THAT(
-      [] { CodecLibrary({"libtenon-no-such.so.1"}, "PNG pictures", "libspng0"); },
-      ThrowsMessage<Error>(AllOf(HasSubstr("PNG pictures"), HasSubstr("Debian: libspng0"))));
-  const CodecLibrary there({"libc.so.6"}, "PNG pictures", "libspng0");
-  void (*function)() = nullptr;
-  EXPECT_THAT([&] { there.find("tenon_no_such_function", function); },
-              ThrowsMessage<Error>(HasSubstr("lacks tenon_no_such_function")));
 }
 
 }  // namespace

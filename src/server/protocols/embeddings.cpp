@@ -204,7 +204,6 @@ struct Embedding {
   std::shared_ptr<tenon::Embedder> embedder{};
   Inputs inputs = Inputs();
   bool as_base64 = false;
-  bool has_dimensions = false;
   size_t num_done = 0;
   size_t tokens = 0;
   ListText data{};
@@ -216,10 +215,7 @@ struct Embedding {
     try {
       rows = embed(*embedder, inputs, num_done, count);
     } catch (const tenon::Error& error) {
-      const bool of_dimensions =
-          has_dimensions && error.code() == tenon::Code::Argument && inputs.size() > 0 &&
-          std::string_view(error.what()).find("dimension") != std::string_view::npos;
-      throw api_error_of(error, of_dimensions ? "dimensions" : "input");
+      throw api_error_of(error, "input");
     }
     for (size_t i = 0; i < count; ++i, ++num_done) {
       data.add(to_text({{"object", "embedding"},
@@ -345,11 +341,10 @@ Start handle_embeddings(const HttpRequest& request, ServerState& state) {
   tenon::EmbedderOptions options;
   options.dimensions = fields.integer("dimensions", 1, 1 << 20);
   run->as_base64 = format != nullptr && *format == "base64";
-  run->has_dimensions = options.dimensions.has_value();
   try {
     run->embedder = make_embedder(request, model, options);
   } catch (const tenon::Error& error) {
-    const bool of_dimensions = run->has_dimensions && error.code() == tenon::Code::Argument;
+    const bool of_dimensions = options.dimensions && error.code() == tenon::Code::Argument;
     throw api_error_of(error, of_dimensions ? "dimensions" : "input");
   }
   return compute_in_steps([run] { return run->step(); }, state);
