@@ -32,6 +32,7 @@ struct LibFlac {
   int (*init_stream)(void*, FlacRead, void*, void*, void*, void*, FlacWrite, FlacMetadata,
                      FlacError, void*) = nullptr;
   int (*process)(void*) = nullptr;
+  int (*state)(const void*) = nullptr;
 };
 
 const LibFlac& libflac() {
@@ -44,6 +45,7 @@ const LibFlac& libflac() {
     library.find("FLAC__stream_decoder_delete", made.destroy);
     library.find("FLAC__stream_decoder_init_stream", made.init_stream);
     library.find("FLAC__stream_decoder_process_until_end_of_stream", made.process);
+    library.find("FLAC__stream_decoder_get_state", made.state);
     return made;
   }();
   return loaded;
@@ -130,6 +132,8 @@ void decode_flac(Bytes file, const Limits& limits, Decoded& into) {
                       skip_flac_metadata, note_flac_error, &job) == 0;
   const bool is_done = is_ready && api.process(decoder.get()) != 0;
   if (job.thrown != nullptr) std::rethrow_exception(job.thrown);
+  constexpr int kOutOfMemory = 8;
+  if (!is_done && api.state(decoder.get()) == kOutOfMemory) throw std::bad_alloc();
   if (!is_done || job.is_damaged) fail(Code::Format, "FLAC: the sound is damaged or cut short");
   const uint64_t frames = samples.size() / into.info.channels;
   if (into.info.frames != 0 && frames != into.info.frames) {

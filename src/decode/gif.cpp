@@ -58,8 +58,9 @@ GifHead read_gif_head(Bytes file) {
     if (mark == 0x21) {
       if (file.size() - at < 6) gif_ends();
       const bool is_control = byte_at(file, at) == 0xF9 && byte_at(file, at + 1) == 4;
-      if (is_control && (byte_at(file, at + 2) & 1) != 0) {
-        head.transparent = static_cast<int>(byte_at(file, at + 5));
+      if (is_control) {
+        const bool has_transparent = (byte_at(file, at + 2) & 1) != 0;
+        head.transparent = has_transparent ? static_cast<int>(byte_at(file, at + 5)) : -1;
       }
       at = skip_blocks(file, at + 1);
       continue;
@@ -208,8 +209,13 @@ class GifPainter {
   size_t pass_ = 0;
 };
 
-void decode_gif(Bytes file, const Limits& /*limits*/, Decoded& into) {
+void decode_gif(Bytes file, const Limits& limits, Decoded& into) {
   const GifHead head = read_gif_head(file);
+  // A frame may be larger than its canvas, and all of it is decoded.
+  Info frame = head.info;
+  frame.width = std::max<uint64_t>(head.width, 1);
+  frame.height = std::max<uint64_t>(head.height, 1);
+  check(frame, limits);
   const uint32_t least_bits = byte_at(file, head.codes);
   if (least_bits < 1 || least_bits > 8) {
     fail(Code::Format, "GIF: colours of {} bits", least_bits);

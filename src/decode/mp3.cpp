@@ -1,6 +1,7 @@
 // MP3 by libmpg123. The interface (mpg123.h) is declared here as far as it is used.
 #include <array>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/system_library.h"
 #include "decode/bits.h"
@@ -93,14 +94,16 @@ void decode_mp3(Bytes file, const Limits& limits, Decoded& into) {
   }
   SampleList samples("MP3", limits.max_samples);
   constexpr size_t kFeedBytes = 16384;
-  std::array<float, 16384> block{};
+  constexpr size_t kBlockBytes = 65536;
+  const Buffer block(System::real(), kBlockBytes, "MP3 sound");
+  const auto* values = reinterpret_cast<const float*>(block.data());
   bool has_format = false;
   Bytes left = file;
   for (;;) {
     size_t done = 0;
-    const int result = api.read(decoder.get(), block.data(), sizeof block, &done);
+    const int result = api.read(decoder.get(), block.data(), kBlockBytes, &done);
     const size_t count = done / sizeof(float);
-    if (count > 0) std::copy_n(block.data(), count, samples.extend(count));
+    if (count > 0) std::copy_n(values, count, samples.extend(count));
     if (result == kNewFormat) {
       long rate = 0;
       int channels = 0;

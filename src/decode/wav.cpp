@@ -1,5 +1,6 @@
 // WAV, by a reader of ours: whole numbers of 8 to 32 bits and floats of 32 and 64.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/error.h"
@@ -35,6 +36,14 @@ void read_wav_format(Bytes chunk, WavHead& head) {
   if (head.info.channels == 0) fail(Code::Format, "WAV: there is no channel");
 }
 
+/// Whether one of the known chunks begins at the offset and ends within the file.
+bool is_wav_chunk(Bytes file, size_t at) {
+  constexpr std::array<const char*, 8> kNames{"LIST", "fact", "bext", "cue ",
+                                              "smpl", "id3 ", "JUNK", "PEAK"};
+  return std::ranges::any_of(kNames, [&](const char* name) { return has_text(file, at, name); }) &&
+         little32(file, at + 4) <= file.size() - at - 8;
+}
+
 /// Sizes in files lie in both directions: what is there counts.
 WavHead read_wav_head(Bytes file) {
   WavHead head;
@@ -47,8 +56,9 @@ WavHead read_wav_head(Bytes file) {
       read_wav_format(chunk, head);
       has_format = true;
     } else if (has_text(file, at, "data")) {
-      // A stream that was never finished tells 0.
-      head.data = told == 0 ? file.subspan(at + 8) : chunk;
+      // A stream that was never finished tells 0; an empty recording may have other chunks behind.
+      const bool has_next = told == 0 && file.size() - at >= 16 && is_wav_chunk(file, at + 8);
+      head.data = told == 0 && !has_next ? file.subspan(at + 8) : chunk;
       break;
     }
     at += 8 + told + told % 2;

@@ -147,7 +147,8 @@ void decode_webp(Bytes file, const Limits& /*limits*/, Decoded& into) {
   const uint8_t* done =
       decode(reinterpret_cast<const uint8_t*>(frame.bits.data()), frame.bits.size(),
              into.pixels() + first, into.data.size() - first, static_cast<int>(stride));
-  if (done == nullptr) fail(Code::Format, "WebP: the picture is damaged or cut short");
+  if (done == nullptr)
+    fail(Code::Format, "WebP: the picture is damaged or cut short, or memory is full");
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "media/picture_plan.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/error.h"
 
 namespace tenon::media {
 
@@ -33,6 +36,11 @@ void add_grid(PicturePlan& plan, const PictureRules& rules, size_t resize, uint6
   const Size whole = plan.resizes[resize].size;
   plan.grid_rows = whole.height / side;
   plan.grid_columns = whole.width / side;
+  constexpr uint64_t kMaxTiles = 4096;
+  if (plan.grid_rows > kMaxTiles / std::max<uint64_t>(plan.grid_columns, 1)) {
+    fail(Code::Limit, "a picture of {} x {} tiles; the limit is {} in all", plan.grid_columns,
+         plan.grid_rows, kMaxTiles);
+  }
   for (uint64_t y = 0; y < plan.grid_rows; ++y) {
     for (uint64_t x = 0; x < plan.grid_columns; ++x) {
       add_tile(plan, rules, resize, x * side, y * side, {side, side});

@@ -79,7 +79,8 @@ TENON_MEDIA_API tenon_status tenon_decode_inspect(const void* bytes, size_t size
                                                   tenon_decode_info* info);
 /* Decodes a file; parameters as above.
  * Errors: those of tenon_decode_inspect; UNSUPPORTED, naming the package, for a codec that is not on
- * this machine; FORMAT for a damaged or cut file; NO_MEMORY. *decoded is written on success alone. */
+ * this machine; FORMAT for a damaged or cut picture or FLAC file; NO_MEMORY. Cut WAV and MP3 files,
+ * and JPEG files with damaged parts, give what they hold. *decoded is written on success alone. */
 TENON_MEDIA_API tenon_status tenon_decode(const void* bytes, size_t size,
                                           const tenon_decode_options* options,
                                           tenon_decoded** decoded);
