@@ -125,6 +125,15 @@ ImportanceMatrix of_old_form(const ByteSource& source, const std::shared_ptr<Sys
 }  // namespace
 
 void WeightInputs::add(const WeightInputs& other) {
+  // An old file has one count for all matrices of a stack.
+  const size_t most = std::max(counts.size(), other.counts.size());
+  if (counts.size() == 1) counts.resize(most, counts.front());
+  if (other.counts.size() == 1 && most > 1) {
+    WeightInputs spread = other;
+    spread.counts.resize(most, other.counts.front());
+    add(spread);
+    return;
+  }
   if (sums.size() != other.sums.size() || counts.size() != other.counts.size()) {
     fail(Code::Argument, "importance of {}: {} sums and {} counts, in the other matrix {} and {}",
          tenon::quoted(weight), sums.size(), counts.size(), other.sums.size(), other.counts.size());
@@ -165,7 +174,24 @@ void ImportanceMatrix::write(const std::shared_ptr<System>& system, const std::s
   out.commit();
 }
 
+/// Sums of an old file are per chunk; they become sums over tokens.
+void ImportanceMatrix::count_tokens(uint32_t tokens) {
+  for (WeightInputs& each : weights) {
+    for (float& sum : each.sums) sum *= static_cast<float>(tokens);
+    for (float& count : each.counts) count *= static_cast<float>(tokens);
+  }
+  chunk_tokens = tokens;
+}
+
 void ImportanceMatrix::add(const ImportanceMatrix& other) {
+  if (chunk_tokens == 0 && other.chunk_tokens != 0) {
+    count_tokens(other.chunk_tokens);
+  } else if (chunk_tokens != 0 && other.chunk_tokens == 0) {
+    ImportanceMatrix counted = other;
+    counted.count_tokens(chunk_tokens);
+    add(counted);
+    return;
+  }
   std::unordered_map<std::string_view, size_t> known;
   for (size_t i = 0; i < weights.size(); ++i) known.emplace(weights[i].weight, i);
   std::vector<const WeightInputs*> further;
@@ -180,7 +206,6 @@ void ImportanceMatrix::add(const ImportanceMatrix& other) {
   for (const WeightInputs* each : further) weights.push_back(*each);
   datasets.insert(datasets.end(), other.datasets.begin(), other.datasets.end());
   chunks += other.chunks;
-  if (chunk_tokens == 0) chunk_tokens = other.chunk_tokens;
 }
 
 const WeightInputs* ImportanceMatrix::find(std::string_view tensor) const {

@@ -179,6 +179,13 @@ TEST_F(ImportanceApi, SaysWhatIsWrong) {
   known.add_to = source_.c_str();
   expect_failure(write(source_.c_str(), text_), TENON_ERROR_FORMAT, "is not an importance matrix");
   known.add_to = nullptr;
+  tenon_options* options = nullptr;
+  ASSERT_EQ(tenon_options_create(&options), TENON_OK);
+  ASSERT_EQ(tenon_options_set_bool(options, "vocabulary_only", 1), TENON_OK);
+  expect_failure(tenon_importance_write(source_.c_str(), options, text_.data(), text_.size(),
+                                        matrix_.c_str(), &known, nullptr, nullptr),
+                 TENON_ERROR_STATE, "vocabulary");
+  tenon_options_destroy(options);
   progress = [](void*, double) -> int32_t { return 1; };
   expect_failure(write(source_.c_str(), text_), TENON_ERROR_CANCELLED, "cancelled");
   EXPECT_FALSE(std::filesystem::exists(matrix_));

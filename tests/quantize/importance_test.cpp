@@ -261,13 +261,30 @@ TEST_F(Importance, AddsTexts) {
   other.weights = {{"b", {5}, {2}}, {"a", {10, 30}, {4}}};
   other.chunks = 3;
   other.chunk_tokens = 64;
+  // The old form counts chunks, the new one tokens.
+  ImportanceMatrix turned = other;
+  turned.add(matrix);
   matrix.add(other);
   ASSERT_EQ(matrix.weights.size(), 2u);
-  EXPECT_THAT(matrix.weights[0].sums, ElementsAre(11, 33));
-  EXPECT_THAT(matrix.weights[0].counts, ElementsAre(5));
+  EXPECT_THAT(matrix.weights[0].sums, ElementsAre(64 + 10, 3 * 64 + 30));
+  EXPECT_THAT(matrix.weights[0].counts, ElementsAre(64 + 4));
   EXPECT_EQ(matrix.weights[1].weight, "b");
+  EXPECT_EQ(turned.weights[1].sums, matrix.weights[0].sums);
+  EXPECT_EQ(turned.weights[1].counts, matrix.weights[0].counts);
   EXPECT_EQ(matrix.chunks, 5u);
   EXPECT_EQ(matrix.chunk_tokens, 64u);
+}
+
+TEST_F(Importance, AddsOneCountToThoseOfExperts) {
+  const WeightInputs old{"a", {1, 2, 3, 4}, {5}};
+  WeightInputs experts{"a", {10, 20, 30, 40}, {7, 8}};
+  WeightInputs turned = old;
+  turned.add(experts);
+  experts.add(old);
+  for (const WeightInputs& sum : {experts, turned}) {
+    EXPECT_THAT(sum.sums, ElementsAre(11, 22, 33, 44));
+    EXPECT_THAT(sum.counts, ElementsAre(12, 13));
+  }
 }
 
 // ---- Encoders
