@@ -16,6 +16,12 @@ void load_factors(const ModelProgram& program, const AdapterSite& site, uint32_t
   program.executable->load_rows(site.b, slot * rows, rows, std::as_bytes(std::span(factors.b)));
 }
 
+SiteFactors zeros_of(const ModelProgram& program, const AdapterSite& site) {
+  const uint64_t rank = program.adapters.rank;
+  return {std::vector<float>(rank * site.source.num_columns()),
+          std::vector<float>(rank * site.source.num_rows())};
+}
+
 }  // namespace
 
 uint64_t adapter_bytes(const AdapterSites& sites) {
@@ -28,11 +34,23 @@ uint64_t adapter_bytes(const AdapterSites& sites) {
 
 void clear_adapters(const ModelProgram& program) {
   for (const AdapterSite& site : program.adapters.sites) {
-    const uint64_t rank = program.adapters.rank;
-    const SiteFactors zeros{std::vector<float>(rank * site.source.num_columns()),
-                            std::vector<float>(rank * site.source.num_rows())};
+    const SiteFactors zeros = zeros_of(program, site);
     for (uint32_t slot = 0; slot < program.adapters.num_slots; ++slot) {
       load_factors(program, site, slot, zeros);
+    }
+  }
+}
+
+void expect_loadable_adapters(const ModelProgram& program, std::string_view model) {
+  for (const AdapterSite& site : program.adapters.sites) {
+    try {
+      load_factors(program, site, 0, zeros_of(program, site));
+    } catch (const Error& error) {
+      if (error.code() != Code::State) throw;
+      fail(Code::Unsupported,
+           "{}: adapter_slots is {}, but its device takes no weights once it is loaded; "
+           "merged_adapters has no such limit",
+           model, program.adapters.num_slots - 1);
     }
   }
 }
@@ -77,7 +95,10 @@ std::shared_ptr<const AdapterLease> AdapterBank::take(std::span<const ScaledAdap
   const std::lock_guard lock(mutex_);
   const auto same = std::ranges::find(slots_, key, &Place::key);
   if (same != slots_.end()) {
-    if (auto lease = same->lease.lock()) return lease;
+    if (auto lease = same->lease.lock()) {
+      same->taken = ++takes_;
+      return lease;
+    }
   }
   auto place = same;
   for (auto one = slots_.begin(); one != slots_.end() && same == slots_.end(); ++one) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct AdapterLease {
 };
 
 /// Used from any thread. Adapters whose lease nobody has keep their slot until another sum needs
-/// it, the one that was left first goes first.
+/// it; the least recently taken one goes first.
 class AdapterBank {
  public:
   /// Requires a program with adapter sites and an executable; all must outlive the bank.
@@ -63,5 +64,8 @@ uint64_t adapter_bytes(const AdapterSites& sites);
 
 /// Loads zeros into all slots of a program's bank, before it is sealed.
 void clear_adapters(const ModelProgram& program);
+
+/// Throws Unsupported, naming the model, if a device refuses other weights after seal().
+void expect_loadable_adapters(const ModelProgram& program, std::string_view model);
 
 }  // namespace tenon

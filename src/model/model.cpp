@@ -252,6 +252,10 @@ void Model::load_draft() {
   options.device_memory.clear();
   options.embeddings = Embeddings::Off;
   options.predictions = false;
+  // Adapters are those of this model.
+  options.merged_adapters.clear();
+  options.adapter_slots = 0;
+  options.product_inputs = false;
   options.context = default_context();
   if (options.progress) options.progress = [this](double) { return options_.progress(1); };
   auto draft = load(options_.draft_model, std::move(options));
@@ -281,6 +285,7 @@ void Model::load_weights() {
     tenon::load_weights(*file_, weights, sink, load);
     clear_adapters(one);
     one.executable->seal();
+    expect_loadable_adapters(one, file_->name());
     done += share;
   }
   samples.read_rest();

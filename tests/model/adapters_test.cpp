@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "arch/adapter/adapter.h"
+#include "arch/adapter/adapter_places.h"
 #include "arch/adapter/merged_model.h"
 #include "engine/session.h"
 #include "file/open.h"
@@ -241,6 +242,39 @@ TEST_F(Adapters, ScaleByEveryKeyThatSaysSo) {
   set_key("alpha_pattern", {{"down_proj", 1}});
   EXPECT_FLOAT_EQ(open()->changes.front().scale, 0.5f);
   EXPECT_EQ(open()->changes.front().tensor, "blk.0.ffn_down.weight");
+  // The first entry counts that matches the path or its end after a dot.
+  set_key("alpha_pattern", {{"own_proj", 3}, {"mlp.down.proj", 2}});
+  EXPECT_FLOAT_EQ(open()->changes.front().scale, 1.0f);
+  set_key("alpha_pattern", {{"(mlp|none)\\.down_.*", 4}, {"down_proj", 2}});
+  EXPECT_FLOAT_EQ(open()->changes.front().scale, 2.0f);
+}
+
+TEST_F(Adapters, AreRefusedForScalesBeyondFloats) {
+  copy();
+  set_key("lora_alpha", 1e300);
+  expect_error(Code::Format, HasSubstr("beyond the numbers of 32 bits"), [&] { (void)open(); });
+}
+
+// A number of experts whose product with the parts of a stack is 0 in 64 bits.
+TEST(AdapterPlacesOf, AHostileNumberOfExpertsIsRefused) {
+  Metadata metadata("model");
+  metadata.add("general.architecture", MetadataValue::of("qwen3moe"));
+  metadata.add("qwen3moe.expert_count", MetadataValue::of(uint64_t{1} << 63));
+  TensorInfo stack;
+  stack.name = "blk.0.ffn_gate_up_exps.weight";
+  stack.rank = 3;
+  stack.shape.fill(1);
+  stack.shape[0] = 2;
+  stack.shape[1] = 8;
+  stack.shape[2] = 8;
+  stack.bytes = stack.num_values() * sizeof(float);
+  static const std::vector<std::byte> zeros(stack.bytes);
+  const ModelFile file(
+      std::move(metadata), {stack},
+      std::vector<std::shared_ptr<const ByteSource>>{ByteSource::from_memory(zeros, "model")},
+      std::vector<uint64_t>{0});
+  expect_error(Code::Format, HasSubstr("expert_count is 9223372036854775808"),
+               [&] { (void)AdapterPlaces(file).of_tensor("blk.0.ffn_gate.0.weight", 4); });
 }
 
 TEST_F(Adapters, MissingPartsAreNamed) {
@@ -492,6 +526,33 @@ TEST_F(BankOfAdapters, IsBusyWhenAllSlotsAreInUse) {
   EXPECT_NO_THROW((void)session({adapter("all_linear", 4.0f)}));
 }
 
+TEST_F(BankOfAdapters, LosesTheLeastRecentlyTakenSum) {
+  const auto take = [&](float scale) {
+    return model_->adapter_bank()->take(std::vector{adapter("all_linear", scale)});
+  };
+  auto first = take(1);
+  const uint32_t slot_of_second = take(2)->slot;
+  (void)take(3);
+  const uint32_t slot_of_first = first->slot;
+  first = take(1);
+  EXPECT_EQ(first->slot, slot_of_first);
+  first.reset();
+  EXPECT_EQ(take(4)->slot, slot_of_second);
+}
+
+TEST_F(BankOfAdapters, AreNoneOfTheDraftModel) {
+  ModelOptions options = exact_options();
+  options.adapter_slots = 3;
+  options.adapter_rank = 12;
+  options.draft_model = shared_folder("llama3");
+  options.merged_adapters = {shared_adapter("llama3/all_linear")};
+  const auto model = Model::load(shared_folder("llama3"), options);
+  EXPECT_NE(model->adapter_bank(), nullptr);
+  EXPECT_EQ(model->draft()->adapter_bank(), nullptr);
+  EXPECT_EQ(model->draft()->file().fingerprint(), model_->file().fingerprint())
+      << "nothing is merged";
+}
+
 TEST_F(BankOfAdapters, KeepsTheAdaptersOfForksAndSnapshots) {
   const std::vector<Token> prompt = prompt_of("llama3/all_linear");
   const auto one = session({adapter("all_linear")});
@@ -510,8 +571,14 @@ TEST_F(BankOfAdapters, KeepsTheAdaptersOfForksAndSnapshots) {
 }
 
 TEST_F(BankOfAdapters, RefusesWhatASessionCannotChange) {
-  for (const char* name : {"dora", "embed_and_head", "modules_to_save", "lora_bias", "alora"}) {
-    expect_error(Code::Unsupported, HasSubstr(""), [&] { (void)session({adapter(name)}); });
+  const std::pair<const char*, const char*> refusals[] = {{"dora", "rescales"},
+                                                          {"embed_and_head", "token_embd.weight"},
+                                                          {"modules_to_save", "replaces"},
+                                                          {"lora_bias", "adds to"},
+                                                          {"alora", "invocation"}};
+  for (const auto& [name, why] : refusals) {
+    SCOPED_TRACE(name);
+    expect_error(Code::Unsupported, HasSubstr(why), [&] { (void)session({adapter(name)}); });
   }
   expect_error(Code::Limit, HasSubstr("adapter_rank 12"), [&] {
     (void)session({adapter("all_linear"), adapter("all_linear", 2), adapter("rslora_patterns")});

@@ -1734,8 +1734,7 @@ TENON_API tenon_status tenon_quantize(const char* path, const char* target,
                                       tenon_progress_callback progress, void* user);
 /* The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
  * its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
- * Writes no file. Errors as tenon_quantize. See "Buffers" in
- * 1. */
+ * Writes no file. Errors as tenon_quantize. Buffers: see section 1. */
 TENON_API tenon_status tenon_quantize_plan(const char* path, const tenon_quantize_options* options,
                                            char* text, size_t capacity, size_t* length);
 
@@ -1762,8 +1761,8 @@ typedef struct tenon_importance_options {
  *   importance  NULL: the defaults
  *   progress    as in tenon_quantize
  * ARGUMENT for a text shorter than a part and for `add_to` of another model; UNSUPPORTED for a model
- * that gives rows; FORMAT for a damaged file and inputs that are not finite, naming the weight; the
- * errors of tenon_model_load. Any thread. */
+ * that gives rows; STATE for one without tensors or opened without them; FORMAT for a damaged file
+ * and inputs that are not finite, naming the weight; the errors of tenon_model_open. Any thread. */
 TENON_API tenon_status tenon_importance_write(const char* path, const tenon_options* options,
                                               const char* text, size_t length, const char* target,
                                               const tenon_importance_options* importance,
@@ -1772,7 +1771,8 @@ TENON_API tenon_status tenon_importance_write(const char* path, const tenon_opti
 /* ---- 18. Adapters ------------------------------------------------------------------------------
  *
  * LoRA: each session of a model can have its own, and sessions with different ones share steps. The
- * model is opened with room for them:
+ * model is opened with room for them, on the CPU; opening it is UNSUPPORTED on a device that takes
+ * no weights once it is loaded (CUDA, Vulkan):
  *
  *   tenon_options_set(options, "adapter_slots", "8");
  *   tenon_model_open("model.gguf", options, &model);

@@ -76,6 +76,10 @@ void AdapterBuilder::add(const AdapterFactors& factors, std::span<const AdapterP
     fail(Code::Format, "{}: {}: factors [{}, {}] and [{}, {}] have no common rank", adapter_.name,
          quoted(factors.label), a.rows, a.columns, b.rows, b.columns);
   }
+  if (!std::isfinite(factors.scale)) {
+    fail(Code::Format, "{}: {}: its scale, {}, is beyond the numbers of 32 bits", adapter_.name,
+         quoted(factors.label), factors.scale);
+  }
   for (const std::vector<float>* rows : {&factors.magnitudes, &factors.bias}) {
     if (rows->empty() || rows->size() == b.rows) continue;
     fail(Code::Format, "{}: {}: {} values for {} rows", adapter_.name, quoted(factors.label),

@@ -8,6 +8,7 @@
 #include "arch/architectures.h"
 #include "arch/folder/folder_model.h"
 #include "arch/folder/folder_tensors.h"
+#include "arch/keys/keys.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -42,6 +43,10 @@ AdapterPlaces::AdapterPlaces(const ModelFile& model)
   }
   is_folder_ = model.metadata().contains(name_ + ".rope.halves");
   num_experts_ = model.metadata().get_or<uint64_t>(name_ + ".expert_count", uint64_t{0});
+  if (num_experts_ > SpecLimits::kExperts) {
+    fail(Code::Format, "{}: {}.expert_count is {}; the limit is {}", model.name(), name_,
+         num_experts_, SpecLimits::kExperts);
+  }
   if (form_ == nullptr || !form_->reorders_heads) return;
   for (const LayerSpec& layer : read_model_spec(model).layers) {
     heads_.emplace_back(layer.attention.heads, layer.attention.kv_heads);

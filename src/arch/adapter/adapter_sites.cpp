@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -47,7 +48,7 @@ class SiteFiller {
     for (const ScaledAdapter& one : adapters) {
       refuse_rest(*one.adapter);
       for (const LowRankChange& change : one.adapter->changes) {
-        by_tensor_[change.tensor].push_back({&change, one.scale * change.scale});
+        by_tensor_[change.tensor].push_back({&change, scale_of(one, change)});
       }
     }
   }
@@ -68,6 +69,14 @@ class SiteFiller {
   }
 
  private:
+  static float scale_of(const ScaledAdapter& one, const LowRankChange& change) {
+    const float scale = one.scale * change.scale;
+    if (!std::isfinite(scale)) {
+      fail(Code::Argument, "{}: scale {} times that of {}, {}, is beyond the numbers of 32 bits",
+           one.adapter->name, one.scale, quoted(change.tensor), change.scale);
+    }
+    return scale;
+  }
   static void refuse_rest(const Adapter& adapter) {
     const auto refuse = [&adapter](std::string_view tensor, const char* what) {
       fail(Code::Unsupported,

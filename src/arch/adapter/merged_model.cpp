@@ -159,6 +159,10 @@ class AdapterMerger {
  private:
   void take(const ScaledAdapter& one) {
     for (const LowRankChange& change : one.adapter->changes) {
+      if (!std::isfinite(one.scale * change.scale)) {
+        fail(Code::Argument, "{}: scale {} times that of {}, {}, is beyond the numbers of 32 bits",
+             one.adapter->name, one.scale, quoted(change.tensor), change.scale);
+      }
       merges_[change.tensor].changes.emplace_back(one.scale, &change);
       low_rank_embedding_ |= change.tensor == "token_embd.weight";
     }

@@ -26,6 +26,7 @@ constexpr std::string_view kRefusedPeftKeys =
 
 constexpr uint64_t kMaxPeftRank = 65536;
 constexpr size_t kMaxPeftWords = 65536;
+constexpr size_t kMaxPeftPatterns = 256;  // beside plain names; each is tried for each module
 
 bool asks_for_nothing(const JsonNode& value) {
   switch (value.kind) {
@@ -45,6 +46,23 @@ bool asks_for_nothing(const JsonNode& value) {
 bool ends_with_module(std::string_view path, std::string_view name) {
   if (!path.ends_with(name) || name.empty()) return false;
   return path.size() == name.size() || path[path.size() - name.size() - 1] == '.';
+}
+
+/// Whether a pattern is a module's name, in which only dots are special: they match any character.
+bool is_plain_name(std::string_view pattern) {
+  return !pattern.empty() && std::ranges::all_of(pattern, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '.';
+  });
+}
+
+/// Match of a plain name with the path, or with its end after a dot.
+bool matches_plain(std::string_view path, std::string_view name) {
+  if (path.size() < name.size()) return false;
+  const size_t begin = path.size() - name.size();
+  if (begin > 0 && path[begin - 1] != '.') return false;
+  return std::ranges::equal(path.substr(begin), name,
+                            [](char of_path, char c) { return of_path == c || c == '.'; });
 }
 
 }  // namespace
@@ -201,37 +219,45 @@ PeftConfig::Numbers PeftConfig::pattern(std::string_view key, const JsonNode& va
   if (value.items.size() > kMaxPeftWords) {
     refuse(Code::Limit, key, "has more than {} entries", kMaxPeftWords);
   }
+  size_t num_patterns = 0;
   for (size_t i = 0; i < value.items.size(); ++i) {
-    numbers.emplace_back(value.keys[i], number(key, value.items[i]));
+    const std::string& name = value.keys[i];
+    numbers.push_back({name, number(key, value.items[i]), std::nullopt});
+    if (is_plain_name(name)) continue;
+    if (++num_patterns > kMaxPeftPatterns) {
+      refuse(Code::Limit, key, "has more than {} patterns", kMaxPeftPatterns);
+    }
+    try {
+      numbers.back().pattern.emplace("\\A(?:.*\\.)?(?:" + name + ")\\z");
+    } catch (const Error& error) {
+      refuse(error.code(), key, "has the pattern {}: {}", quoted(name), error.what());
+    }
   }
   return numbers;
 }
 
-/// The first entry counts whose key matches the path, or its end after a dot.
-double PeftConfig::by_pattern(const Numbers& pattern, std::string_view key, std::string_view module,
-                              double otherwise) const {
-  for (const auto& [name, number] : pattern) {
-    if (ends_with_module(module, name)) return number;
-    try {
-      const Pattern compiled("\\A(?:.*\\.)?(?:" + name + ")\\z");
-      PatternSearch search(compiled);
-      search.begin(module);
-      PatternMatch match;
-      if (search.next(match)) return number;
-    } catch (const Error& error) {
-      refuse(error.code(), key, "has the pattern {}: {}", quoted(name), error.what());
+/// The first entry counts.
+double PeftConfig::by_pattern(const Numbers& numbers, std::string_view module, double otherwise) {
+  for (const ModuleNumber& one : numbers) {
+    if (!one.pattern) {
+      if (matches_plain(module, one.name)) return one.number;
+      continue;
     }
+    PatternSearch search(*one.pattern);
+    search.begin(module);
+    PatternMatch match;
+    if (search.next(match)) return one.number;
   }
   return otherwise;
 }
 
 float PeftConfig::scale_of(std::string_view module, uint64_t rank) const {
-  const double told = by_pattern(ranks_, "rank_pattern", module, rank_);
+  const double told = by_pattern(ranks_, module, rank_);
   if (static_cast<double>(rank) != told) {
     fail(Code::Format, "{}: says rank {} for {}, but its tensors have {}", place_, told,
          quoted(module), rank);
   }
-  const double alpha = by_pattern(alphas_, "alpha_pattern", module, alpha_);
+  const double alpha = by_pattern(alphas_, module, alpha_);
   const auto size = static_cast<double>(rank);
   return static_cast<float>(alpha / (rs_ ? std::sqrt(size) : size));
 }

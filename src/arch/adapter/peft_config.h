@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "json/json_tree.h"
+#include "text/regex/pattern.h"
 
 namespace tenon {
 
@@ -39,7 +41,13 @@ class PeftConfig {
   [[nodiscard]] const std::string& place() const { return place_; }
 
  private:
-  using Numbers = std::vector<std::pair<std::string, double>>;
+  /// A number for the modules whose path, or its end after a dot, matches.
+  struct ModuleNumber {
+    std::string name;
+    double number;
+    std::optional<Pattern> pattern;  ///< none if dots are all that is special in the name
+  };
+  using Numbers = std::vector<ModuleNumber>;
 
   template <typename... Args>
   [[noreturn]] void refuse(Code code, std::string_view key, fmt::format_string<Args...> why,
@@ -52,8 +60,8 @@ class PeftConfig {
   [[nodiscard]] std::vector<std::string> words(std::string_view key, const JsonNode& value) const;
   [[nodiscard]] std::vector<uint64_t> ids(std::string_view key, const JsonNode& value) const;
   [[nodiscard]] Numbers pattern(std::string_view key, const JsonNode& value) const;
-  [[nodiscard]] double by_pattern(const Numbers& pattern, std::string_view key,
-                                  std::string_view module, double otherwise) const;
+  [[nodiscard]] static double by_pattern(const Numbers& numbers, std::string_view module,
+                                         double otherwise);
 
   std::string place_;
   double rank_ = 8;
