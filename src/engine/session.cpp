@@ -145,6 +145,49 @@ void Session::append(std::string_view text, EncodeOptions options) {
   append_checked(model().tokenizer()->encode(text, options));
 }
 
+void Session::append_picture(const media::PixelView& pixels, uint32_t orientation,
+                             media::Colour background) {
+  const Use use(*this);
+  const Tower* tower = model().tower();
+  if (tower == nullptr) {
+    fail(Code::State, "session: \"{}\" was opened without a tower for pictures (option projector)",
+         model().architecture());
+  }
+  (void)media::check_pixels(pixels);
+  media::Size size = pixels.size;
+  if (orientation >= 5) std::swap(size.width, size.height);
+  const media::PicturePlan plan = tower->plan(size);
+  const PictureText text = tower->text_of(plan);
+  if (text.tokens.size() > sequence_.context() - sequence_.size()) {
+    fail(Code::Limit, "tokens {} > context {}: the picture takes {} (option image_max_tokens)",
+         sequence_.size() + text.tokens.size(), sequence_.context(), text.tokens.size());
+  }
+  check_cancelled();
+  std::optional<media::RgbView> view;
+  if (orientation == 1) view = media::as_rgb(pixels);
+  media::RgbPicture upright;
+  if (!view) {
+    upright = media::to_upright_rgb(model().options().system, pixels, orientation, background);
+    view = upright.view();
+  }
+  std::shared_ptr<const EncodedPicture> picture;
+  try {
+    picture = tower->encode(*view, plan, model().turn(), control_->cancel.word());
+  } catch (const Error& error) {
+    if (error.code() == Code::Cancelled) check_cancelled();
+    throw;
+  }
+  sequence_.append(text, picture);
+  last_is_generated_ = false;
+  answer_.restart(sequence_.size());
+}
+
+/// Snapshots hold tokens, which do not tell pictures apart.
+void Session::refuse_pictures(std::string_view what) const {
+  if (!sequence_.has_pictures()) return;
+  fail(Code::Unsupported, "session: a text with pictures cannot be {} yet", what);
+}
+
 void Session::prefill(const std::function<bool(double)>& progress) {
   const Use use(*this);
   check_cancelled();

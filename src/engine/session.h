@@ -64,6 +64,14 @@ class Session {
   /// Queues the tokens of a text.
   void append(std::string_view text, EncodeOptions options = {});
 
+  /// Queues a picture: its tokens, with the rows of the model's tower (option projector), encoded
+  /// here unless an equal picture was lately. Throws State without a tower, Argument and Limit for
+  /// pixels (to_upright_rgb), Limit "tokens N > context M" before anything is computed, Cancelled,
+  /// NoMemory; nothing is queued then.
+  ///   orientation  1..8 as in EXIF
+  void append_picture(const media::PixelView& pixels, uint32_t orientation = 1,
+                      media::Colour background = media::kWhite);
+
   /// Computes the queued tokens. Throws Cancelled, NoMemory, State "non-finite logits", and the
   /// backend's errors.
   ///   progress  called with the computed fraction after each slice; returning false cancels
@@ -171,6 +179,7 @@ class Session {
   void check_continuation(const Continuation& continuation, size_t index) const;
   void check_source(const SnapshotHeader& header, const std::string& name) const;
   void append_checked(std::span<const Token> tokens);
+  void refuse_pictures(std::string_view what) const;
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);
   void compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits,
