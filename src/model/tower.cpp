@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "file/open.h"
 #include "media/picture_tiles.h"
+#include "model/model.h"
 #include "model/model_fingerprint.h"
 #include "model/program_runner.h"
 #include "weights/loader.h"
@@ -26,6 +27,12 @@ Token token_of(const Tokenizer& tokenizer, std::string_view text, const std::str
 }
 
 }  // namespace
+
+const Tower& tower_of(const Model& model) {
+  if (model.tower() != nullptr) return *model.tower();
+  fail(Code::State, "{}: the model was opened without a tower for pictures (option projector)",
+       model.file().name());
+}
 
 Tower::Tower(const ModelOptions& options, const ModelSpec& text, const std::string& model_name,
              const Tokenizer& tokenizer)

@@ -49,6 +49,8 @@ struct EncodedPicture {
   }
 };
 
+class Model;
+
 /// Immutable but for its cache of encoded pictures; any thread.
 class Tower {
  public:
@@ -64,6 +66,8 @@ class Tower {
 
   [[nodiscard]] const TowerSpec& spec() const { return spec_; }
   [[nodiscard]] const ModelFile& file() const { return *file_; }
+  /// The token that rows stand for.
+  [[nodiscard]] Token row_token() const { return row_token_; }
   /// Identifies its weights and limits; zero before load().
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
   [[nodiscard]] std::span<const ModelProgram> programs() const { return programs_; }
@@ -109,5 +113,8 @@ class Tower {
   mutable uint64_t cached_bytes_ = 0;
   mutable std::atomic<uint64_t> num_encoded_{0};
 };
+
+/// The tower of a model. Throws State if it has none.
+const Tower& tower_of(const Model& model);
 
 }  // namespace tenon
