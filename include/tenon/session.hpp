@@ -109,6 +109,33 @@ class Generation {
   bool done_ = false;
 };
 
+/// Pixels of the caller, interleaved, from the top left in rows.
+struct Picture {
+  std::span<const std::byte> pixels;  ///< read before a call returns
+  uint64_t width = 0;
+  uint64_t height = 0;
+  uint32_t channels = 3;  ///< 1 grey, 2 grey and opacity, 3 RGB, 4 RGB and opacity
+  uint64_t stride = 0;    ///< bytes from row to row; 0: rows without a gap
+  uint32_t type = TENON_PIXELS_U8;
+  uint32_t orientation = 0;                 ///< as in EXIF, 1..8; 0: upright
+  std::optional<uint32_t> background = {};  ///< 0xRRGGBB that shows through; white
+
+  [[nodiscard]] tenon_picture raw() const {
+    tenon_picture raw{};
+    raw.struct_size = sizeof raw;
+    raw.channels = channels;
+    raw.width = width;
+    raw.height = height;
+    raw.stride = stride;
+    raw.data = pixels.data();
+    raw.size = pixels.size();
+    raw.pixel_type = type;
+    raw.orientation = orientation;
+    raw.background = background ? 0x01000000u | *background : 0;
+    return raw;
+  }
+};
+
 /// Move-only; one thread at a time, but cancel() from any. The model is kept alive.
 class Session {
  public:
@@ -138,6 +165,19 @@ class Session {
   }
   void append(std::span<const Token> tokens) {
     check(tenon_session_append_tokens(get(), tokens.data(), tokens.size()));
+  }
+
+  /// Appends a picture, for a model that was opened with its tower (ModelOptions, "projector").
+  void append(const Picture& picture) {
+    const tenon_picture raw = picture.raw();
+    check(tenon_session_append_picture(get(), &raw));
+  }
+  /// Appends tokens in which each token that rows stand for is the place of the next picture.
+  void append(std::span<const Token> tokens, std::span<const Picture> pictures) {
+    std::vector<tenon_picture> raw;
+    for (const Picture& picture : pictures) raw.push_back(picture.raw());
+    check(tenon_session_append_tokens_and_pictures(get(), tokens.data(), tokens.size(), raw.data(),
+                                                   raw.size(), sizeof(tenon_picture)));
   }
 
   /// Encoder-decoders only: sets the source, the text that the encoder reads, and queues the

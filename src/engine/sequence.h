@@ -60,6 +60,8 @@ class Sequence {
   void append(const PictureText& text, const std::shared_ptr<const EncodedPicture>& picture);
   /// True if rows of a picture stand in the text.
   [[nodiscard]] bool has_pictures() const { return !pictures_.empty(); }
+  /// Rows of pictures, in order; their tokens do not tell them apart.
+  [[nodiscard]] std::span<const RowsInText> picture_rows() const { return rows_; }
   /// Drops the tokens from `size` <= size() on.
   void truncate(uint64_t size) noexcept;
   /// Makes the tokens from `size` <= cached() on pending again, and earlier tokens back to a

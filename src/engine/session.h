@@ -160,6 +160,10 @@ class Session {
   [[nodiscard]] std::span<const Token> tokens() const {
     return sequence_.tokens().first(position());
   }
+  /// Rows of pictures in the text, in order; valid as tokens().
+  [[nodiscard]] std::span<const RowsInText> picture_rows() const {
+    return sequence_.picture_rows();
+  }
   /// True while a call or a generation runs: only cancel() may be called.
   [[nodiscard]] bool in_use() const { return control_->in_use.load(std::memory_order_acquire); }
   [[nodiscard]] const SessionOptions& options() const { return options_; }

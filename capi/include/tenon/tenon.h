@@ -94,6 +94,7 @@ typedef int32_t tenon_status;
 /* Index of a token in the vocabulary of its model. */
 typedef int32_t tenon_token;
 #define TENON_NO_TOKEN (-1)
+#define TENON_PICTURE_TOKEN (-2) /* a row of a picture, in tenon_session_tokens */
 
 typedef struct tenon_options tenon_options;
 typedef struct tenon_model tenon_model;
@@ -731,7 +732,7 @@ TENON_API tenon_status tenon_session_restore_buffer(tenon_session* session, cons
                                                     size_t size, uint32_t flags);
 
 /* Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
- * themselves, valid until the next call on the session. */
+ * themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN. */
 TENON_API tenon_status tenon_session_position(tenon_session* session, uint64_t* position);
 TENON_API tenon_status tenon_session_context(tenon_session* session, uint64_t* context);
 TENON_API tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** tokens,
