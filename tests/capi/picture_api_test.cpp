@@ -121,7 +121,7 @@ TEST_F(PictureApi, SaysWhatIsWrongWithAPicture) {
   refused([](tenon_picture& raw) { raw.channels = 5; }, TENON_ERROR_ARGUMENT, "channels");
   refused([](tenon_picture& raw) { raw.size = 9215; }, TENON_ERROR_ARGUMENT, "9216");
   refused([](tenon_picture& raw) { raw.stride = 191; }, TENON_ERROR_ARGUMENT, "191");
-  refused([](tenon_picture& raw) { raw.data = nullptr; }, TENON_ERROR_ARGUMENT, "null");
+  refused([](tenon_picture& raw) { raw.data = nullptr; }, TENON_ERROR_ARGUMENT, "NULL");
   refused([](tenon_picture& raw) { raw.pixel_type = 3; }, TENON_ERROR_ARGUMENT, "pixel_type");
   refused([](tenon_picture& raw) { raw.orientation = 9; }, TENON_ERROR_ARGUMENT, "orientation");
   refused([](tenon_picture& raw) { raw.background = 0xffffff; }, TENON_ERROR_ARGUMENT,
@@ -134,8 +134,9 @@ TEST_F(PictureApi, SaysWhatIsWrongWithAPicture) {
   expect_failure(tenon_session_append_picture(session.get(), nullptr), TENON_ERROR_ARGUMENT,
                  "NULL");
   session.append(picture());
-  expect_failure(tenon_session_save(session.get(), "/nowhere/text.snapshot"),
-                 TENON_ERROR_UNSUPPORTED, "pictures");
+  const std::string path = testing::TempDir() + "picture_api.snapshot";
+  expect_failure(tenon_session_save(session.get(), path.c_str()), TENON_ERROR_UNSUPPORTED,
+                 "pictures");
 }
 
 TEST_F(PictureApi, NeedsItsOwnTower) {
