@@ -1,6 +1,4 @@
-// tenon_model_picture_tokens, tenon_session_append_picture and _append_tokens_and_pictures.
-#include <vector>
-
+// tenon_model_picture_tokens, tenon_model_picture_place, tenon_session_append_picture.
 #include "fence.h"
 #include "media/pixels.h"
 #include "model/tower.h"
@@ -13,7 +11,7 @@ using namespace tenon::capi;
 namespace {
 
 /// A host's picture, checked against its bytes.
-tenon::SessionPicture picture_in(const tenon_picture* given) {
+tenon::SessionPicture picture_in(const tenon_picture* given, const void* pixels, size_t size) {
   const auto raw = struct_in<tenon_picture>(given, "tenon_picture");
   if (raw.reserved != 0) tenon::fail(tenon::Code::Argument, "tenon_picture.reserved is not 0");
   if (raw.pixel_type > TENON_PIXELS_F32) {
@@ -33,7 +31,7 @@ tenon::SessionPicture picture_in(const tenon_picture* given) {
   picture.pixels.channels = raw.channels;
   picture.pixels.size = {raw.width, raw.height};
   picture.pixels.stride = raw.stride;
-  picture.pixels.data = raw.data;
+  picture.pixels.data = pixels;
   if (raw.orientation != 0) picture.orientation = raw.orientation;
   if (raw.background != 0) {
     picture.background = {static_cast<uint8_t>(raw.background >> 16),
@@ -41,9 +39,9 @@ tenon::SessionPicture picture_in(const tenon_picture* given) {
                           static_cast<uint8_t>(raw.background)};
   }
   const uint64_t needed = tenon::media::check_pixels(picture.pixels);
-  if (needed > raw.size) {
-    tenon::fail(tenon::Code::Argument, "tenon_picture.size is {}, the pixels have {} bytes",
-                raw.size, needed);
+  if (needed > size) {
+    tenon::fail(tenon::Code::Argument, "the picture has {} bytes, its pixels take {}", size,
+                needed);
   }
   return picture;
 }
@@ -59,35 +57,17 @@ tenon_status tenon_model_picture_tokens(const tenon_model* model, uint64_t width
   });
 }
 
-tenon_status tenon_session_append_picture(tenon_session* session, const tenon_picture* picture) {
+tenon_status tenon_model_picture_place(const tenon_model* model, tenon_token* token) {
   return fence([&] {
-    const SessionCall call(session);
-    call->session->append_picture(picture_in(picture));
+    if (token == nullptr) tenon::fail(tenon::Code::Argument, "token is NULL");
+    *token = tenon::tower_of(*checked(model).model).row_token();
   });
 }
 
-tenon_status tenon_session_append_tokens_and_pictures(tenon_session* session,
-                                                      const tenon_token* tokens, size_t num_tokens,
-                                                      const tenon_picture* pictures,
-                                                      size_t num_pictures, size_t picture_size) {
+tenon_status tenon_session_append_picture(tenon_session* session, const tenon_picture* picture,
+                                          const void* pixels, size_t size) {
   return fence([&] {
     const SessionCall call(session);
-    const std::span<const tenon_token> text = array_in(tokens, num_tokens, "tokens");
-    if (pictures == nullptr && num_pictures != 0) {
-      tenon::fail(tenon::Code::Argument, "pictures is NULL");
-    }
-    if (num_pictures != 0 && (picture_size < sizeof(uint64_t) || picture_size > kMaxStructSize ||
-                              picture_size % alignof(tenon_picture) != 0)) {
-      tenon::fail(tenon::Code::Argument, "picture_size is {}, not sizeof(tenon_picture)",
-                  picture_size);
-    }
-    // Each place takes one.
-    call->session->check_places(text, num_pictures);
-    std::vector<tenon::SessionPicture> views;
-    const auto* at = reinterpret_cast<const std::byte*>(pictures);
-    for (size_t i = 0; i < num_pictures; ++i, at += picture_size) {
-      views.push_back(picture_in(reinterpret_cast<const tenon_picture*>(at)));
-    }
-    call->session->append(text, views);
+    call->session->append_picture(picture_in(picture, pixels, size));
   });
 }

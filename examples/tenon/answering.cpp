@@ -205,7 +205,7 @@ void Talk::answer() {
     tenon::Chat::advance(*session_, tokens);
   } else {
     session_->rewind(0);
-    session_->append(tokens, pictures_.views());
+    session_->append(tokens, pictures_.views(), model_->picture_place());
   }
   ProgressBar reading("reading");
   {

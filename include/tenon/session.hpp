@@ -1,6 +1,7 @@
 // A text in progress: append to it, generate more of it, read its logits, fork it, rewind it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -127,8 +128,6 @@ struct Picture {
     raw.width = width;
     raw.height = height;
     raw.stride = stride;
-    raw.data = pixels.data();
-    raw.size = pixels.size();
     raw.pixel_type = type;
     raw.orientation = orientation;
     raw.background = background ? 0x01000000u | *background : 0;
@@ -170,14 +169,30 @@ class Session {
   /// Appends a picture, for a model that was opened with its tower (ModelOptions, "projector").
   void append(const Picture& picture) {
     const tenon_picture raw = picture.raw();
-    check(tenon_session_append_picture(get(), &raw));
+    check(tenon_session_append_picture(get(), &raw, picture.pixels.data(), picture.pixels.size()));
   }
-  /// Appends tokens in which each token that rows stand for is the place of the next picture.
-  void append(std::span<const Token> tokens, std::span<const Picture> pictures) {
-    std::vector<tenon_picture> raw;
-    for (const Picture& picture : pictures) raw.push_back(picture.raw());
-    check(tenon_session_append_tokens_and_pictures(get(), tokens.data(), tokens.size(), raw.data(),
-                                                   raw.size(), sizeof(tenon_picture)));
+  /// Appends tokens in which each `place` (Model::picture_place) is that of the next picture. Throws
+  /// ARGUMENT if there are more places than pictures or fewer. After an error the text is as before.
+  void append(std::span<const Token> tokens, std::span<const Picture> pictures, Token place) {
+    const auto places = static_cast<size_t>(std::ranges::count(tokens, place));
+    if (places != pictures.size()) {
+      throw Error(Code::Argument, "the text has " + std::to_string(places) +
+                                      " places for pictures, and there are " +
+                                      std::to_string(pictures.size()) + " pictures");
+    }
+    const uint64_t before = position();
+    try {
+      for (const Picture& picture : pictures) {
+        const auto count = static_cast<size_t>(std::ranges::find(tokens, place) - tokens.begin());
+        append(tokens.first(count));
+        append(picture);
+        tokens = tokens.subspan(count + 1);
+      }
+      append(tokens);
+    } catch (...) {
+      rewind(before);
+      throw;
+    }
   }
 
   /// Encoder-decoders only: sets the source, the text that the encoder reads, and queues the

@@ -174,7 +174,7 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   const Slot rows = context.token_rows;
   if (options.token_rows && rows != kNoSlot && rows != out) builder.result(rows);
   Program program = std::move(builder).finish(model.pooling ? kNoSlot : out, options.limits);
-  return {model, std::move(program), std::move(weights), std::move(context.demand_tables),
+  return {model,           std::move(program), std::move(weights), std::move(context.demand_tables),
           adapters.take(), context.media};
 }
 

@@ -145,22 +145,6 @@ void Session::append(std::string_view text, EncodeOptions options) {
   append_checked(model().tokenizer()->encode(text, options));
 }
 
-Session::PlacedPicture Session::place_picture(const SessionPicture& picture) const {
-  const Tower& tower = tower_of(model());
-  (void)media::check_pixels(picture.pixels);
-  media::Size size = picture.pixels.size;
-  if (picture.orientation >= 5) std::swap(size.width, size.height);
-  PlacedPicture placed{tower.plan(size), {}};
-  placed.text = tower.text_of(placed.plan);
-  return placed;
-}
-
-void Session::check_room_for(uint64_t num_tokens) const {
-  if (num_tokens <= sequence_.context() - sequence_.size()) return;
-  fail(Code::Limit, "tokens {} > context {}: the option image_max_tokens makes pictures smaller",
-       sequence_.size() + num_tokens, sequence_.context());
-}
-
 std::shared_ptr<const EncodedPicture> Session::encode_picture(const SessionPicture& picture,
                                                               const media::PicturePlan& plan) {
   check_cancelled();
@@ -182,45 +166,17 @@ std::shared_ptr<const EncodedPicture> Session::encode_picture(const SessionPictu
 
 void Session::append_picture(const SessionPicture& picture) {
   const Use use(*this);
-  const PlacedPicture placed = place_picture(picture);
-  check_room_for(placed.text.tokens.size());
-  sequence_.append(placed.text, encode_picture(picture, placed.plan));
-  last_is_generated_ = false;
-  answer_.restart(sequence_.size());
-}
-
-void Session::check_places(std::span<const Token> tokens, size_t num_pictures) const {
-  const auto places = std::ranges::count(tokens, tower_of(model()).row_token());
-  if (static_cast<size_t>(places) == num_pictures) return;
-  fail(Code::Argument, "session: the text has {} places for pictures, and there are {} pictures",
-       places, num_pictures);
-}
-
-void Session::append(std::span<const Token> tokens, std::span<const SessionPicture> pictures) {
-  const Use use(*this);
-  check_places(tokens, pictures.size());
-  check_tokens(tokens);
-  std::vector<PlacedPicture> placed;
-  uint64_t num_tokens = tokens.size() - pictures.size();
-  for (const SessionPicture& one : pictures) {
-    placed.push_back(place_picture(one));
-    num_tokens += placed.back().text.tokens.size();
+  const Tower& tower = tower_of(model());
+  (void)media::check_pixels(picture.pixels);
+  media::Size size = picture.pixels.size;
+  if (picture.orientation >= 5) std::swap(size.width, size.height);
+  const media::PicturePlan plan = tower.plan(size);
+  const PictureText text = tower.text_of(plan);
+  if (text.tokens.size() > sequence_.context() - sequence_.size()) {
+    fail(Code::Limit, "tokens {} > context {}: the picture takes {} (option image_max_tokens)",
+         sequence_.size() + text.tokens.size(), sequence_.context(), text.tokens.size());
   }
-  check_room_for(num_tokens);
-  const uint64_t before = sequence_.size();
-  try {
-    for (size_t i = 0; i < pictures.size(); ++i) {
-      const auto place = std::ranges::find(tokens, tower_of(model()).row_token());
-      const auto count = static_cast<size_t>(place - tokens.begin());
-      sequence_.append(tokens.first(count));
-      tokens = tokens.subspan(count + 1);
-      sequence_.append(placed[i].text, encode_picture(pictures[i], placed[i].plan));
-    }
-    sequence_.append(tokens);
-  } catch (...) {
-    cut(before);
-    throw;
-  }
+  sequence_.append(text, encode_picture(picture, plan));
   last_is_generated_ = false;
   answer_.restart(sequence_.size());
 }

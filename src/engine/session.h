@@ -76,12 +76,6 @@ class Session {
   /// pixels (to_upright_rgb), Limit "tokens N > context M" before anything is computed, Cancelled,
   /// NoMemory; nothing is queued then.
   void append_picture(const SessionPicture& picture);
-  /// Queues tokens in which each row token of the tower is the place of the next picture. Throws as
-  /// append(), append_picture() and check_places(); nothing is queued then.
-  void append(std::span<const Token> tokens, std::span<const SessionPicture> pictures);
-  /// Throws Argument, naming both, unless there are as many places as pictures; State.
-  void check_places(std::span<const Token> tokens, size_t num_pictures) const;
-
   /// Computes the queued tokens. Throws Cancelled, NoMemory, State "non-finite logits", and the
   /// backend's errors.
   ///   progress  called with the computed fraction after each slice; returning false cancels
@@ -193,15 +187,8 @@ class Session {
   void check_continuation(const Continuation& continuation, size_t index) const;
   void check_source(const SnapshotHeader& header, const std::string& name) const;
   void append_checked(std::span<const Token> tokens);
-  /// A picture that has room.
-  struct PlacedPicture {
-    media::PicturePlan plan;
-    PictureText text;
-  };
-  [[nodiscard]] PlacedPicture place_picture(const SessionPicture& picture) const;
   [[nodiscard]] std::shared_ptr<const EncodedPicture> encode_picture(
       const SessionPicture& picture, const media::PicturePlan& plan);
-  void check_room_for(uint64_t num_tokens) const;
   void refuse_pictures(std::string_view what) const;
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);

@@ -46,11 +46,9 @@ class PictureApi : public testing::Test {
 
 TEST_F(PictureApi, TakesPixelsInEveryForm) {
   const tenon::Model opened = model();
-  uint64_t tokens = 0;
-  ASSERT_OK(tenon_model_picture_tokens(opened.get(), 64, 48, &tokens));
   tenon::Session session(opened);
   session.append(picture());
-  EXPECT_EQ(session.position(), tokens);
+  EXPECT_EQ(session.position(), opened.picture_tokens(64, 48));
   EXPECT_EQ(std::ranges::count(session.tokens(), TENON_PICTURE_TOKEN), 20);  // 5 tiles of 4 rows
   const std::vector<float> expected = logits(session);
 
@@ -97,15 +95,14 @@ TEST_F(PictureApi, TakesTokensWithPlaces) {
   const auto tokens = opened.tokenizer().encode("Look: <image> then?", {.parse_special = true});
   tenon::Session whole(opened);
   const std::vector<tenon::Picture> one = {picture()};
-  whole.append(tokens, one);
+  whole.append(tokens, one, opened.picture_place());
   EXPECT_EQ(whole.position(), parts.position());
   EXPECT_EQ(logits(whole), logits(parts));
-  expect_failure(tenon_session_append_tokens_and_pictures(whole.get(), tokens.data(), tokens.size(),
-                                                          nullptr, 0, 0),
-                 TENON_ERROR_ARGUMENT, "1 places for pictures, and there are 0 pictures");
-  const tenon_picture raw = picture().raw();
-  expect_failure(tenon_session_append_tokens_and_pictures(whole.get(), nullptr, 0, &raw, 1, 4),
-                 TENON_ERROR_ARGUMENT, "picture_size");
+  // Too few pictures, and one that fails after the text before it.
+  EXPECT_THROW(whole.append(tokens, {}, opened.picture_place()), tenon::Error);
+  std::vector<tenon::Picture> wrong = one;
+  wrong[0].channels = 5;
+  EXPECT_THROW(whole.append(tokens, wrong, opened.picture_place()), tenon::Error);
   EXPECT_EQ(whole.position(), parts.position());
 }
 
@@ -115,13 +112,12 @@ TEST_F(PictureApi, SaysWhatIsWrongWithAPicture) {
   const auto refused = [&](auto change, tenon_status status, const char* text) {
     tenon_picture raw = picture().raw();
     change(raw);
-    expect_failure(tenon_session_append_picture(session.get(), &raw), status, text);
+    expect_failure(tenon_session_append_picture(session.get(), &raw, rgb_.data(), rgb_.size()),
+                   status, text);
     EXPECT_EQ(session.position(), 0u);
   };
   refused([](tenon_picture& raw) { raw.channels = 5; }, TENON_ERROR_ARGUMENT, "channels");
-  refused([](tenon_picture& raw) { raw.size = 9215; }, TENON_ERROR_ARGUMENT, "9216");
   refused([](tenon_picture& raw) { raw.stride = 191; }, TENON_ERROR_ARGUMENT, "191");
-  refused([](tenon_picture& raw) { raw.data = nullptr; }, TENON_ERROR_ARGUMENT, "NULL");
   refused([](tenon_picture& raw) { raw.pixel_type = 3; }, TENON_ERROR_ARGUMENT, "pixel_type");
   refused([](tenon_picture& raw) { raw.orientation = 9; }, TENON_ERROR_ARGUMENT, "orientation");
   refused([](tenon_picture& raw) { raw.background = 0xffffff; }, TENON_ERROR_ARGUMENT,
@@ -131,8 +127,13 @@ TEST_F(PictureApi, SaysWhatIsWrongWithAPicture) {
   refused([](tenon_picture& raw) { raw.width = 32769; }, TENON_ERROR_LIMIT, "32768");
   refused([](tenon_picture& raw) { raw.height = UINT64_MAX; }, TENON_ERROR_LIMIT, "32768");
   refused([](tenon_picture& raw) { raw.struct_size = 4; }, TENON_ERROR_ARGUMENT, "struct_size");
-  expect_failure(tenon_session_append_picture(session.get(), nullptr), TENON_ERROR_ARGUMENT,
-                 "NULL");
+  const tenon_picture raw = picture().raw();
+  expect_failure(tenon_session_append_picture(session.get(), &raw, rgb_.data(), 9215),
+                 TENON_ERROR_ARGUMENT, "9216");
+  expect_failure(tenon_session_append_picture(session.get(), &raw, nullptr, 9216),
+                 TENON_ERROR_ARGUMENT, "NULL");
+  expect_failure(tenon_session_append_picture(session.get(), nullptr, rgb_.data(), 9216),
+                 TENON_ERROR_ARGUMENT, "NULL");
   session.append(picture());
   const std::string path = testing::TempDir() + "picture_api.snapshot";
   expect_failure(tenon_session_save(session.get(), path.c_str()), TENON_ERROR_UNSUPPORTED,

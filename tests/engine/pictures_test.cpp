@@ -255,29 +255,6 @@ TEST_P(GivenPictures, AreEncodedOnceAndToldApartByOnePixel) {
   EXPECT_EQ(other, answer_to(Engine::create(model, unbounded_engine()), one));
 }
 
-TEST_P(GivenPictures, TakeTheirPlacesAmongTokens) {
-  const auto model = load("cpu");
-  const auto engine = Engine::create(model, unbounded_engine());
-  for (const GivenCase& one : cases(*model)) {
-    std::string prompt = one.texts[0];
-    std::vector<SessionPicture> pictures;
-    for (size_t i = 0; i < one.pictures.size(); ++i) {
-      pictures.push_back(one.pictures[i].view());
-      prompt += std::string(model->tower()->spec().family->placeholder) + one.texts[i + 1];
-    }
-    const std::vector<Token> tokens =
-        model->tokenizer()->encode(prompt, {.add_special = true, .parse_special = true});
-    Session session(engine);
-    session.append(tokens, pictures);
-    EXPECT_THAT(session.tokens(), testing::ElementsAreArray(one.tokens));
-    EXPECT_EQ(last_logits(session), answer_to(engine, one));
-    pictures.pop_back();
-    const uint64_t size = session.position();
-    EXPECT_THROW(session.append(tokens, pictures), Error);
-    EXPECT_EQ(session.position(), size);
-  }
-}
-
 TEST_P(GivenPictures, AreRefusedBeforeTheyAreEncoded) {
   const auto model = load("cpu");
   const GivenCase one = cases(*model)[0];

@@ -1817,8 +1817,7 @@ TENON_API tenon_status tenon_session_clear_adapters(tenon_session* session);
  *   tenon_picture picture = {0};
  *   picture.struct_size = sizeof picture;
  *   picture.width = 640, picture.height = 480, picture.channels = 3;
- *   picture.data = rgb, picture.size = 640 * 480 * 3;
- *   tenon_session_append_picture(session, &picture);
+ *   tenon_session_append_picture(session, &picture, rgb, 640 * 480 * 3);
  *   tenon_session_append_text(session, "What is this?", 13, 0);
  *
  * A picture becomes tokens of the text: marks of its family, and tokens that its rows stand for.
@@ -1831,15 +1830,13 @@ TENON_API tenon_status tenon_session_clear_adapters(tenon_session* session);
 #define TENON_PIXELS_U16 1u /* 0..65535, in the machine's byte order */
 #define TENON_PIXELS_F32 2u /* 0..1; values outside are clamped, NaN is 0 */
 
-/* Interleaved pixels, from the top left in rows. */
+/* The form of interleaved pixels, from the top left in rows. */
 typedef struct tenon_picture {
   uint32_t struct_size;
   uint32_t channels;    /* 1 grey, 2 grey and opacity, 3 RGB, 4 RGB and opacity */
   uint64_t width;       /* 1..32,768 */
   uint64_t height;      /* likewise; at most 178,956,970 pixels in all */
   uint64_t stride;      /* bytes from row to row; 0: rows without a gap */
-  const void* data;     /* read before the call returns */
-  uint64_t size;        /* bytes at data */
   uint32_t pixel_type;  /* TENON_PIXELS_* */
   uint32_t orientation; /* as in EXIF, 1..8: 6 is to be turned clockwise; 0: upright */
   uint32_t background;  /* what shows through: 0x01RRGGBB; 0: white */
@@ -1850,24 +1847,21 @@ typedef struct tenon_picture {
  * LIMIT for a size that is refused. */
 TENON_API tenon_status tenon_model_picture_tokens(const tenon_model* model, uint64_t width,
                                                   uint64_t height, uint64_t* tokens);
+/* The token ("<image>", "[IMG]") that a chat template of the family writes where a picture goes:
+ * append the tokens before it, the picture in its place, and go on. STATE for a model without a
+ * tower. */
+TENON_API tenon_status tenon_model_picture_place(const tenon_model* model, tenon_token* token);
 
 /* Appends a picture to the session's text. It is encoded in this call, between the steps of other
  * sessions; tenon_session_cancel ends that.
+ *   pixels  `size` bytes, read before the call returns
  * STATE for a model without a tower; ARGUMENT for channels, a type, a stride, an orientation or a
  * background that does not exist, for NULL, and for fewer bytes than the pixels; LIMIT for a size
  * that is refused and if the context would overflow, before anything is computed; CANCELLED;
  * NO_MEMORY. Nothing is appended then. */
 TENON_API tenon_status tenon_session_append_picture(tenon_session* session,
-                                                    const tenon_picture* picture);
-
-/* Appends tokens with pictures: each token that rows stand for ("<image>", "[IMG]", as the family's
- * chat template writes it) is the place of the next picture. ARGUMENT, naming both numbers, if there
- * are more places than pictures or fewer; otherwise as tenon_session_append_tokens and
- * tenon_session_append_picture. After an error the text is as before.
- *   pictures  [num_pictures], picture_size bytes from one to the next */
-TENON_API tenon_status tenon_session_append_tokens_and_pictures(
-    tenon_session* session, const tenon_token* tokens, size_t num_tokens,
-    const tenon_picture* pictures, size_t num_pictures, size_t picture_size);
+                                                    const tenon_picture* picture,
+                                                    const void* pixels, size_t size);
 
 #ifdef __cplusplus
 }
