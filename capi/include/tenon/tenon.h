@@ -224,9 +224,10 @@ TENON_API const char* tenon_interface_description(void);
  * generated: keys of options
  * MODEL    "backend", "devices", "device_memory", "gpu_layers", "experts_on", "kernel_cache",
  *          "threads", "cache_type", "default_context", "slice", "embeddings", "rows_on_demand",
- *          "row_cache_bytes", "draft_model", "prediction", "draft_max", "backend.KEY", "isa",
- *          "bf16_activations", "vocabulary_only", "inspect", "metadata_only", "check_weights",
- *          "merged_adapters", "adapter_slots", "adapter_rank", "plugin", "override"
+ *          "row_cache_bytes", "draft_model", "prediction", "draft_max", "projector",
+ *          "image_max_tokens", "picture_cache_bytes", "backend.KEY", "isa", "bf16_activations",
+ *          "vocabulary_only", "inspect", "metadata_only", "check_weights", "merged_adapters",
+ *          "adapter_slots", "adapter_rank", "plugin", "override"
  * SESSION  "context", "salt", "priority", "client", "speculate", "weight"
  * ENGINE   "cache_bytes", "step_tokens", "running", "queue", "queue_tokens", "ageing",
  *          "decode_stretch", "max_stall_ms", "prefix_cache", "store", "store_bytes",
