@@ -80,7 +80,10 @@ void set_text(tenon::Session& session, std::span<const tenon::Token> tokens) {
                 session.context());
   }
   size_t same = 0;
-  while (same < held.size() && same + 1 < tokens.size() && held[same] == tokens[same]) ++same;
+  // Tokens do not tell pictures apart.
+  const auto rows = session.picture_rows();
+  const size_t most = rows.empty() ? held.size() : rows.front().first;
+  while (same < most && same + 1 < tokens.size() && held[same] == tokens[same]) ++same;
   if (same < held.size()) session.rewind(same);
   session.append(tokens.subspan(same));
 }

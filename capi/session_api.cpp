@@ -299,7 +299,16 @@ tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** to
     const SessionCall call(session);
     const tenon_token*& data = checked_out(tokens, "tokens");
     size_t& size = checked_out(num_tokens, "num_tokens");
-    const std::span<const tenon::Token> all = call->session->tokens();
+    std::span<const tenon::Token> all = call->session->tokens();
+    if (const auto rows = call->session->picture_rows(); !rows.empty()) {
+      std::vector<tenon::Token>& shown = call->shown_tokens;
+      shown.assign(all.begin(), all.end());
+      for (const tenon::RowsInText& run : rows) {
+        std::fill_n(shown.begin() + static_cast<ptrdiff_t>(run.first), run.count,
+                    TENON_PICTURE_TOKEN);
+      }
+      all = shown;
+    }
     data = all.data();
     size = all.size();
   });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/session.h"
 #include "handle.h"
@@ -26,8 +27,9 @@ struct tenon_session : tenon::capi::Handle<tenon_session> {
   std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::unique_ptr<tenon::Session> session;
   std::optional<tenon::Sampler> own_sampler;
-  size_t dropped_turns = 0;  ///< turns dropped from the latest answer's prompt
-  std::string message;       ///< message returned by tenon_chat_answer
+  std::vector<tenon::Token> shown_tokens;  ///< of tenon_session_tokens, in a text with pictures
+  size_t dropped_turns = 0;                ///< turns dropped from the latest answer's prompt
+  std::string message;                     ///< message returned by tenon_chat_answer
 
   /// True while a call runs that only cancel and destroy may interrupt.
   std::atomic<bool> is_busy{false};

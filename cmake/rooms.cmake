@@ -32,7 +32,7 @@ endif()
 set(TENON_FOLDERS_text tokenizer bpe unigram wordpiece unicode regex)
 set(TENON_FOLDERS_media families)
 set(TENON_FOLDERS_program ops)
-set(TENON_FOLDERS_arch models blocks keys folder adapter)
+set(TENON_FOLDERS_arch models blocks keys folder adapter towers)
 set(TENON_FOLDERS_backends_cpu layouts phases ops)
 
 # Headers that CMake generates from a folder's content: plain_forms.h includes the plain form of

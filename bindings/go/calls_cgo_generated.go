@@ -502,6 +502,15 @@ static int32_t call_session_add_adapter(uintptr_t function, uintptr_t session, u
 static int32_t call_session_clear_adapters(uintptr_t function, uintptr_t session) {
   return ((int32_t (*)(uintptr_t))function)(session);
 }
+static int32_t call_model_picture_tokens(uintptr_t function, uintptr_t model, uint64_t width, uint64_t height, void* tokens) {
+  return ((int32_t (*)(uintptr_t, uint64_t, uint64_t, void*))function)(model, width, height, tokens);
+}
+static int32_t call_model_picture_place(uintptr_t function, uintptr_t model, void* token) {
+  return ((int32_t (*)(uintptr_t, void*))function)(model, token);
+}
+static int32_t call_session_append_picture(uintptr_t function, uintptr_t session, void* picture, void* pixels, uintptr_t size) {
+  return ((int32_t (*)(uintptr_t, void*, void*, uintptr_t))function)(session, picture, pixels, size);
+}
 static int32_t call_server_create(uintptr_t function, void* options, void* server) {
   return ((int32_t (*)(void*, void*))function)(options, server);
 }
@@ -1210,6 +1219,18 @@ func callSessionAddAdapter(session uintptr, adapter uintptr, scale float64) int3
 
 func callSessionClearAdapters(session uintptr) int32 {
 	return int32(C.call_session_clear_adapters(C.uintptr_t(functions[fnSessionClearAdapters]), C.uintptr_t(session)))
+}
+
+func callModelPictureTokens(model uintptr, width uint64, height uint64, tokens unsafe.Pointer) int32 {
+	return int32(C.call_model_picture_tokens(C.uintptr_t(functions[fnModelPictureTokens]), C.uintptr_t(model), C.uint64_t(width), C.uint64_t(height), tokens))
+}
+
+func callModelPicturePlace(model uintptr, token unsafe.Pointer) int32 {
+	return int32(C.call_model_picture_place(C.uintptr_t(functions[fnModelPicturePlace]), C.uintptr_t(model), token))
+}
+
+func callSessionAppendPicture(session uintptr, picture unsafe.Pointer, pixels unsafe.Pointer, size uintptr) int32 {
+	return int32(C.call_session_append_picture(C.uintptr_t(functions[fnSessionAppendPicture]), C.uintptr_t(session), picture, pixels, C.uintptr_t(size)))
 }
 
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {

@@ -841,6 +841,21 @@ func callSessionClearAdapters(session uintptr) int32 {
 	return int32(result)
 }
 
+func callModelPictureTokens(model uintptr, width uint64, height uint64, tokens unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnModelPictureTokens], model, uintptr(width), uintptr(height), uintptr(tokens))
+	return int32(result)
+}
+
+func callModelPicturePlace(model uintptr, token unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnModelPicturePlace], model, uintptr(token))
+	return int32(result)
+}
+
+func callSessionAppendPicture(session uintptr, picture unsafe.Pointer, pixels unsafe.Pointer, size uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnSessionAppendPicture], session, uintptr(picture), uintptr(pixels), size)
+	return int32(result)
+}
+
 func callServerCreate(options unsafe.Pointer, server unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnServerCreate], uintptr(options), uintptr(server))
 	return int32(result)

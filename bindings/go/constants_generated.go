@@ -7,6 +7,8 @@ const (
 	NulTerminated = 18446744073709551615
 	// Index of a token in the vocabulary of its model.
 	NoToken = -1
+	// a row of a picture, in tenon_session_tokens
+	PictureToken = -2
 	// add the begin (and end) token if the model wants it
 	AddSpecial = 1
 	// find control tokens in the text: not for user input
@@ -255,6 +257,12 @@ const (
 	ImportanceSpecial = 1
 	// also the output matrix
 	ImportanceOutput = 2
+	// 0..255
+	PixelsU8 = 0
+	// 0..65535, in the machine's byte order
+	PixelsU16 = 1
+	// 0..1; values outside are clamped, NaN is 0
+	PixelsF32 = 2
 )
 
 // The codes of errors: errors.Is(err, tenon.ErrBusy).

@@ -171,6 +171,9 @@ const (
 	fnAdapterDestroy
 	fnSessionAddAdapter
 	fnSessionClearAdapters
+	fnModelPictureTokens
+	fnModelPicturePlace
+	fnSessionAppendPicture
 	fnServerCreate
 	fnServerDestroy
 	fnServerAddModel
@@ -189,7 +192,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 165
+	numLibraryFunctions = 168
 )
 
 var functionNames = [numFunctions]string{
@@ -358,6 +361,9 @@ var functionNames = [numFunctions]string{
 	"tenon_adapter_destroy",
 	"tenon_session_add_adapter",
 	"tenon_session_clear_adapters",
+	"tenon_model_picture_tokens",
+	"tenon_model_picture_place",
+	"tenon_session_append_picture",
 	"tenon_server_create",
 	"tenon_server_destroy",
 	"tenon_server_add_model",
@@ -2257,6 +2263,46 @@ func sessionClearAdapters(session *handle) error {
 		return c.err
 	}
 	return c.done(callSessionClearAdapters(sessionPointer))
+}
+
+func modelPictureTokens(model *handle, width uint64, height uint64) (uint64, error) {
+	c := begin(fnModelPictureTokens)
+	defer c.end()
+	modelPointer := c.use(model, kindModel, 0)
+	var tokens uint64
+	if c.err != nil {
+		return 0, c.err
+	}
+	if err := c.done(callModelPictureTokens(modelPointer, width, height, unsafe.Pointer(&tokens))); err != nil {
+		return 0, err
+	}
+	return tokens, nil
+}
+
+func modelPicturePlace(model *handle) (Token, error) {
+	c := begin(fnModelPicturePlace)
+	defer c.end()
+	modelPointer := c.use(model, kindModel, 0)
+	var token Token
+	if c.err != nil {
+		return 0, c.err
+	}
+	if err := c.done(callModelPicturePlace(modelPointer, unsafe.Pointer(&token))); err != nil {
+		return 0, err
+	}
+	return token, nil
+}
+
+func sessionAppendPicture(session *handle, picture *Picture, pixels []byte) error {
+	c := begin(fnSessionAppendPicture)
+	defer c.end()
+	sessionPointer := c.use(session, kindSession, 0)
+	var pictureValue cPicture
+	picture.fill(c, &pictureValue)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callSessionAppendPicture(sessionPointer, unsafe.Pointer(&pictureValue), slicePointer(pixels), uintptr(len(pixels))))
 }
 
 func serverCreate(options *ServerOptions) (*handle, error) {

@@ -36,6 +36,12 @@ type ModelOptions struct {
 	Prediction Opt[bool]
 	// Most tokens that are guessed at once, by any drafter; 0: none.
 	DraftMax Opt[int]
+	// File of the model's tower (a mmproj GGUF), with which its texts take pictures.
+	Projector Opt[string]
+	// Most rows of a picture in a text, as far as the model can be held to it; 0: the projector's own limit.
+	ImageMaxTokens Opt[int]
+	// Memory for rows of pictures, so that an equal picture is not encoded again; the least recently used goes first.
+	PictureCacheBytes Opt[int]
 	// Alias of backend.isa.
 	Isa Opt[string]
 	// Alias of backend.bf16_activations.
@@ -114,6 +120,15 @@ func (o *ModelOptions) apply(set func(key string, value any)) {
 	}
 	if o.DraftMax.isSet {
 		set("draft_max", o.DraftMax.value)
+	}
+	if o.Projector.isSet {
+		set("projector", o.Projector.value)
+	}
+	if o.ImageMaxTokens.isSet {
+		set("image_max_tokens", o.ImageMaxTokens.value)
+	}
+	if o.PictureCacheBytes.isSet {
+		set("picture_cache_bytes", o.PictureCacheBytes.value)
 	}
 	if o.Isa.isSet {
 		set("isa", o.Isa.value)

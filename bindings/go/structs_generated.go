@@ -752,6 +752,28 @@ var _ [16]byte = [unsafe.Offsetof(cImportanceOptions{}.maxChunks)]byte{}
 var _ [24]byte = [unsafe.Offsetof(cImportanceOptions{}.dataset)]byte{}
 var _ [32]byte = [unsafe.Offsetof(cImportanceOptions{}.addTo)]byte{}
 
+type cPicture struct {
+	structSize  uint32
+	channels    uint32
+	width       uint64
+	height      uint64
+	stride      uint64
+	pixelType   uint32
+	orientation uint32
+	background  uint32
+	reserved    uint32
+}
+
+var _ [48]byte = [unsafe.Sizeof(cPicture{})]byte{}
+var _ [4]byte = [unsafe.Offsetof(cPicture{}.channels)]byte{}
+var _ [8]byte = [unsafe.Offsetof(cPicture{}.width)]byte{}
+var _ [16]byte = [unsafe.Offsetof(cPicture{}.height)]byte{}
+var _ [24]byte = [unsafe.Offsetof(cPicture{}.stride)]byte{}
+var _ [32]byte = [unsafe.Offsetof(cPicture{}.pixelType)]byte{}
+var _ [36]byte = [unsafe.Offsetof(cPicture{}.orientation)]byte{}
+var _ [40]byte = [unsafe.Offsetof(cPicture{}.background)]byte{}
+var _ [44]byte = [unsafe.Offsetof(cPicture{}.reserved)]byte{}
+
 type cServerOptions struct {
 	structSize               uint32
 	withoutPage              uint32
@@ -1625,6 +1647,38 @@ func (v *ImportanceOptions) fill(c *call, to *cImportanceOptions) {
 	to.addTo = c.pinnedName(v.AddTo)
 }
 
+// Picture: The form of interleaved pixels, from the top left in rows.
+type Picture struct {
+	// 1 grey, 2 grey and opacity, 3 RGB, 4 RGB and opacity
+	Channels uint32
+	// 1..32,768
+	Width uint64
+	// likewise; at most 178,956,970 pixels in all
+	Height uint64
+	// bytes from row to row; 0: rows without a gap
+	Stride uint64
+	// TENON_PIXELS_*
+	PixelType uint32
+	// as in EXIF, 1..8: 6 is to be turned clockwise; 0: upright
+	Orientation uint32
+	// what shows through: 0x01RRGGBB; 0: white
+	Background uint32
+}
+
+func (v *Picture) fill(c *call, to *cPicture) {
+	*to = cPicture{structSize: uint32(unsafe.Sizeof(*to))}
+	if v == nil {
+		return
+	}
+	to.channels = v.Channels
+	to.width = v.Width
+	to.height = v.Height
+	to.stride = v.Stride
+	to.pixelType = v.PixelType
+	to.orientation = v.Orientation
+	to.background = v.Background
+}
+
 // ServerOptions are those of NewServer; 0 stands for the default, which each comment names.
 type ServerOptions struct {
 	// 1: no chat page at "/"
@@ -1788,6 +1842,7 @@ var mirrors = map[string]any{
 	"tenon_embedder_batch":     cEmbedderBatch{},
 	"tenon_quantize_options":   cQuantizeOptions{},
 	"tenon_importance_options": cImportanceOptions{},
+	"tenon_picture":            cPicture{},
 	"tenon_server_options":     cServerOptions{},
 	"tenon_server_model_file":  cServerModelFile{},
 	"tenon_server_request":     cServerRequest{},

@@ -103,7 +103,8 @@ Talk::Talk(const AnswerFlags& flags, bool asks)
       max_tokens(flags.max_tokens),
       timings(flags.timings),
       flags_(flags),
-      log_(warnings()) {
+      log_(warnings()),
+      pictures_(flags.images) {
   conversation.set_system(flags.system);
   if (!flags.tools.empty()) conversation.set_tools(flags.tools);
   conversation.set_schema(flags.json_schema);
@@ -112,9 +113,14 @@ Talk::Talk(const AnswerFlags& flags, bool asks)
   const tenon::ChatOptions options = tenon_program::chat_options(flags);
   const auto start = Clock::now();
   ProgressBar loading("loading");
-  model_.emplace(flags.model, tenon::ModelOptions{.extra = flags.model_options.values(),
-                                                  .progress = loading.callback(),
-                                                  .log = &log_});
+  tenon::ExtraOptions model_options = flags.model_options.values();
+  const auto names_tower = [](const auto& option) { return option.first == "projector"; };
+  if (!pictures_.empty() && std::ranges::none_of(model_options, names_tower)) {
+    model_options.emplace_back("projector", projector_beside(flags.model));
+  }
+  model_.emplace(
+      flags.model,
+      tenon::ModelOptions{.extra = model_options, .progress = loading.callback(), .log = &log_});
   loading.clear();
   load_seconds_ = seconds_since(start);
   const bool given = !flags.chat_template.empty() || !flags.chat_options.values().empty();
@@ -195,7 +201,12 @@ void Talk::answer() {
     chat_->constrain(sampler, json);
   }
   const tenon_session_stats before = session_->stats();
-  tenon::Chat::advance(*session_, tokens);
+  if (pictures_.empty()) {
+    tenon::Chat::advance(*session_, tokens);
+  } else {
+    session_->rewind(0);
+    session_->append(tokens, pictures_.views(), model_->picture_place());
+  }
   ProgressBar reading("reading");
   {
     const CancelOnInterrupt cancel(session_->get());

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <tenon/tenon.hpp>
+#include <vector>
 
 #include "conversation.h"
 #include "option_flags.h"
+#include "pictures.h"
 
 namespace tenon_program {
 
@@ -25,6 +27,7 @@ struct AnswerFlags {
   bool no_thinking = false;
   bool timings = false;
   bool offline = false;
+  std::vector<std::string> images;
   uint64_t max_tokens = 0;
   OptionFlags model_options;
   std::string store;        ///< folder of computed prefixes; empty for none
@@ -59,6 +62,8 @@ class Talk {
 
   [[nodiscard]] const tenon::Model& model() const { return *model_; }
   [[nodiscard]] tenon::Session& session() { return *session_; }
+  /// Those of the flags, for the one question that is asked.
+  [[nodiscard]] const std::vector<tenon::Picture>& pictures() const { return pictures_.views(); }
   [[nodiscard]] double load_seconds() const { return load_seconds_; }
 
  private:
@@ -68,6 +73,7 @@ class Talk {
 
   const AnswerFlags& flags_;
   tenon::Log log_;
+  Pictures pictures_;
   std::optional<tenon::Model> model_;
   std::optional<tenon::Chat> chat_;
   std::optional<tenon::Engine> engine_;  ///< with a store

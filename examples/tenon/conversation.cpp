@@ -54,6 +54,13 @@ void Conversation::add(const char* role, const std::string& content) {
   messages_.push_back({{"role", role}, {"content", content}});
 }
 
+void Conversation::add_with_pictures(const std::string& question, size_t pictures) {
+  Json parts = Json::array();
+  for (size_t i = 0; i < pictures; ++i) parts.push_back({{"type", "image"}});
+  parts.push_back({{"type", "text"}, {"text", question}});
+  messages_.push_back({{"role", "user"}, {"content", std::move(parts)}});
+}
+
 void Conversation::add(const std::string& message) { messages_.push_back(Json::parse(message)); }
 
 bool Conversation::undo() {

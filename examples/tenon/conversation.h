@@ -23,6 +23,8 @@ class Conversation {
   void set_thinking(bool on) { thinking_ = on; }
 
   void add(const char* role, const std::string& content);
+  /// Appends a question with this many pictures before it.
+  void add_with_pictures(const std::string& question, size_t pictures);
   /// Appends a message in JSON.
   void add(const std::string& message);
 

@@ -23,6 +23,7 @@ constexpr std::array kFurtherNames = std::to_array<Pair>({
     {"slice", ",-b,--batch-size"},
     {"draft_model", ",--model-draft,--md"},
     {"draft_max", ",--draft,--draft-n"},
+    {"projector", ",--mmproj"},
     {"merged_adapters", ",--lora,--lora-scaled"},
 });
 
@@ -35,7 +36,6 @@ constexpr auto kDashedWords = std::to_array<std::string_view>(
 constexpr std::string_view kGet =
     "give hf:OWNER/NAME:QUANTISATION, or the address of a .gguf file, in place of MODEL";
 constexpr std::string_view kOneCacheType = "--cache-type TEXT sets both";
-constexpr std::string_view kNotYet = "this version cannot do that";
 
 constexpr std::array kFlagHints = std::to_array<Pair>({
     {"--n-ctx", "--context N sets it"},
@@ -91,8 +91,6 @@ constexpr std::array kFlagHints = std::to_array<Pair>({
     {"--override-tensor", "--experts-on cpu is the nearest"},
     {"--cmoe", "--experts-on cpu does that"},
     {"--cpu-moe", "--experts-on cpu does that"},
-    {"--mmproj", kNotYet},
-    {"--image", kNotYet},
 });
 
 constexpr std::array kCommandHints = std::to_array<Pair>({

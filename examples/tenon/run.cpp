@@ -33,7 +33,11 @@ void continue_text(Talk& talk, const AnswerFlags& flags, const std::string& prom
       throw Failure(flags.model + ": does not say which token answers begin with");
     }
   } else {
-    session.append(prompt, encode);
+    if (!talk.pictures().empty()) session.append("", encode);
+    for (const tenon::Picture& picture : talk.pictures()) session.append(picture);
+    const bool begins = talk.pictures().empty();
+    session.append(prompt, {.add_special = begins && encode.add_special,
+                            .parse_special = encode.parse_special});
   }
   if (session.position() == 0) {
     throw Failure("the prompt is empty and the model has no begin token; give it some text");
@@ -83,13 +87,18 @@ void run(const RunFlags& flags) {
   const std::string question = with_text_before(before, flags.prompt);
   Talk talk(flags, true);
   if (question.empty()) {
-    if (flags.file.empty() && is_terminal(Stream::Input) && talk.has_template()) {
+    if (flags.file.empty() && talk.pictures().empty() && is_terminal(Stream::Input) &&
+        talk.has_template()) {
       return chat_loop(talk);
     }
     if (talk.has_template()) throw Failure("there is no question; give one, or tenon chat MODEL");
   }
   if (talk.has_template()) {
-    talk.conversation.add("user", question);
+    if (talk.pictures().empty()) {
+      talk.conversation.add("user", question);
+    } else {
+      talk.conversation.add_with_pictures(question, talk.pictures().size());
+    }
     return talk.answer();
   }
   if (talk.model().info().source_tokens == 0) {
@@ -110,6 +119,16 @@ void complete(const RunFlags& flags) {
   continue_text(talk, flags, text, flags.how);
 }
 
+void add_images(CLI::App& command, AnswerFlags& flags) {
+  command
+      .add_option("--image", flags.images,
+                  "A picture before the text (PNG, JPEG, WebP, GIF, BMP); may be repeated. The "
+                  "model's tower is --mmproj, or the file mmproj*.gguf beside the model")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+}
+
 }  // namespace
 
 void add_run(CLI::App& app) {
@@ -127,6 +146,7 @@ void add_run(CLI::App& app) {
       ->add_option("-f,--file", flags->file,
                    "Read a text from a file (-: standard input), which goes before the question")
       ->type_name("FILE");
+  add_images(*command, *flags);
   flags->add(*command);
   command->callback([flags, resolve] {
     resolve();
@@ -152,6 +172,7 @@ void add_complete(CLI::App& app) {
                    "full)")
       ->type_name("N")
       ->check(whole_number(0, INT64_MAX));
+  add_images(*command, *flags);
   add_offline(*command, flags->offline);
   command->add_flag("--no-special", flags->how.no_special, "Do not add the model's begin token");
   command->add_flag("--parse-special", flags->how.parse_special,

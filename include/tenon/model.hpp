@@ -146,6 +146,18 @@ class Model {
     return metadata_value(index, element);
   }
 
+  /// The token of a chat template's text where a picture goes; with the option "projector" only.
+  [[nodiscard]] Token picture_place() const {
+    Token token = TENON_NO_TOKEN;
+    check(tenon_model_picture_place(get(), &token));
+    return token;
+  }
+  /// Tokens that a picture of this size takes in a text.
+  [[nodiscard]] uint64_t picture_tokens(uint64_t width, uint64_t height) const {
+    uint64_t tokens = 0;
+    check(tenon_model_picture_tokens(get(), width, height, &tokens));
+    return tokens;
+  }
   [[nodiscard]] size_t num_tensors() const noexcept { return tenon_model_tensor_count(get()); }
   [[nodiscard]] tenon_tensor tensor(size_t index) const {
     tenon_tensor tensor{};

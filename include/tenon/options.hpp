@@ -74,6 +74,14 @@ struct ModelOptions {
   std::optional<bool> prediction{};
   /// Most tokens that are guessed at once, by any drafter; 0: none.
   std::optional<int64_t> draft_max{};
+  /// File of the model's tower (a mmproj GGUF), with which its texts take pictures.
+  std::optional<std::string> projector{};
+  /// Most rows of a picture in a text, as far as the model can be held to it; 0: the projector's
+  /// own limit.
+  std::optional<int64_t> image_max_tokens{};
+  /// Memory for rows of pictures, so that an equal picture is not encoded again; the least recently
+  /// used goes first.
+  std::optional<int64_t> picture_cache_bytes{};
   /// Alias of backend.isa.
   std::optional<std::string> isa{};
   /// Alias of backend.bf16_activations. One of fixed, f32.
@@ -309,6 +317,9 @@ class Options {
     set("draft_model", from.draft_model);
     set("prediction", from.prediction);
     set("draft_max", from.draft_max);
+    set("projector", from.projector);
+    set("image_max_tokens", from.image_max_tokens);
+    set("picture_cache_bytes", from.picture_cache_bytes);
     set("isa", from.isa);
     set("bf16_activations", from.bf16_activations);
     set("vocabulary_only", from.vocabulary_only);

@@ -1,6 +1,7 @@
 // A text in progress: append to it, generate more of it, read its logits, fork it, rewind it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -109,6 +110,31 @@ class Generation {
   bool done_ = false;
 };
 
+/// Pixels of the caller, interleaved, from the top left in rows.
+struct Picture {
+  std::span<const std::byte> pixels;  ///< read before a call returns
+  uint64_t width = 0;
+  uint64_t height = 0;
+  uint32_t channels = 3;  ///< 1 grey, 2 grey and opacity, 3 RGB, 4 RGB and opacity
+  uint64_t stride = 0;    ///< bytes from row to row; 0: rows without a gap
+  uint32_t type = TENON_PIXELS_U8;
+  uint32_t orientation = 0;                 ///< as in EXIF, 1..8; 0: upright
+  std::optional<uint32_t> background = {};  ///< 0xRRGGBB that shows through; white
+
+  [[nodiscard]] tenon_picture raw() const {
+    tenon_picture raw{};
+    raw.struct_size = sizeof raw;
+    raw.channels = channels;
+    raw.width = width;
+    raw.height = height;
+    raw.stride = stride;
+    raw.pixel_type = type;
+    raw.orientation = orientation;
+    raw.background = background ? 0x01000000u | *background : 0;
+    return raw;
+  }
+};
+
 /// Move-only; one thread at a time, but cancel() from any. The model is kept alive.
 class Session {
  public:
@@ -138,6 +164,35 @@ class Session {
   }
   void append(std::span<const Token> tokens) {
     check(tenon_session_append_tokens(get(), tokens.data(), tokens.size()));
+  }
+
+  /// Appends a picture, for a model that was opened with its tower (ModelOptions, "projector").
+  void append(const Picture& picture) {
+    const tenon_picture raw = picture.raw();
+    check(tenon_session_append_picture(get(), &raw, picture.pixels.data(), picture.pixels.size()));
+  }
+  /// Appends tokens in which each `place` (Model::picture_place) is that of the next picture. Throws
+  /// ARGUMENT if there are more places than pictures or fewer. After an error the text is as before.
+  void append(std::span<const Token> tokens, std::span<const Picture> pictures, Token place) {
+    const auto places = static_cast<size_t>(std::ranges::count(tokens, place));
+    if (places != pictures.size()) {
+      throw Error(Code::Argument, "the text has " + std::to_string(places) +
+                                      " places for pictures, and there are " +
+                                      std::to_string(pictures.size()) + " pictures");
+    }
+    const uint64_t before = position();
+    try {
+      for (const Picture& picture : pictures) {
+        const auto count = static_cast<size_t>(std::ranges::find(tokens, place) - tokens.begin());
+        append(tokens.first(count));
+        append(picture);
+        tokens = tokens.subspan(count + 1);
+      }
+      append(tokens);
+    } catch (...) {
+      rewind(before);
+      throw;
+    }
   }
 
   /// Encoder-decoders only: sets the source, the text that the encoder reads, and queues the

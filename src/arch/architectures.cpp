@@ -174,8 +174,8 @@ BuiltProgram build_with(Slot (*build)(BuildContext& context), std::vector<std::s
   const Slot rows = context.token_rows;
   if (options.token_rows && rows != kNoSlot && rows != out) builder.result(rows);
   Program program = std::move(builder).finish(model.pooling ? kNoSlot : out, options.limits);
-  return {model, std::move(program), std::move(weights), std::move(context.demand_tables),
-          adapters.take()};
+  return {model,           std::move(program), std::move(weights), std::move(context.demand_tables),
+          adapters.take(), context.media};
 }
 
 }  // namespace
@@ -220,6 +220,10 @@ BuiltProgram build_program(const ModelFile& file, const ModelSpec& model,
   refuse_head_alone(file, model);
   BuiltProgram built =
       build_with(architecture.build, ignored_tensors(architecture, model), file, model, options);
+  if (options.media_rows && built.media.rows == kNoSlot) {
+    fail(Code::Unsupported, "{}: architecture \"{}\" takes no rows of pictures here", file.name(),
+         model.architecture);
+  }
   if (model.pooling) return built;
   // All callers read rows of logits as [vocab].
   const tenon_program& program = built.program.view();

@@ -47,6 +47,7 @@ struct BuiltProgram {
   /// Point into the file's tensors; with ProgramOptions::rows_on_demand.
   std::vector<DemandTable> tables;
   AdapterSites adapters{};  ///< with ProgramOptions::adapter_slots
+  MediaInputs media{};      ///< with ProgramOptions::media_rows
 };
 
 /// Builds a model's program. Reads no weights except rope divisors. Throws as read_model_spec and

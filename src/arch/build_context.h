@@ -42,6 +42,15 @@ struct ProgramOptions {
   uint32_t adapter_rank = 0;
   /// Decodes weights in formats of memory (quant/formats.h) to f32, for devices without them.
   bool decodes_packed = false;
+  /// Rows of pictures may stand in place of embeddings (MediaInputs).
+  bool media_rows = false;
+};
+
+/// Inputs of a program whose texts may hold rows of pictures: a token's embedding is its own times
+/// `keep`, plus `rows`.
+struct MediaInputs {
+  Slot rows = kNoSlot;  ///< [T, width]: a picture's row, else zeros
+  Slot keep = kNoSlot;  ///< [T, 1]: 0 for a picture's row, else 1
 };
 
 /// Role of the cache of a layer's attention.
@@ -61,6 +70,7 @@ class BuildContext {
   /// [vocab, width], set by embedding() if it is the output matrix, too.
   Slot embedding_table = kNoSlot;
   Slot token_rows = kNoSlot;               ///< [T, width], set by row_head()
+  MediaInputs media;                       ///< set by embedding(), with ProgramOptions::media_rows
   std::vector<DemandTable> demand_tables;  ///< tables of rows_of_*() that stay in the file
 
   /// "blk.3.attn_q": tensor name in a block, without ".weight" or ".bias".

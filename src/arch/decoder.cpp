@@ -70,6 +70,15 @@ Slot embedding_rows(BuildContext& context, const RowSource& table) {
   return op::embed(context.ops, context.embedding_table);
 }
 
+/// Rows of pictures in place of the embeddings x [T, width] of their tokens.
+Slot with_media_rows(BuildContext& context, Slot x) {
+  if (!context.options.media_rows) return x;
+  MediaInputs& media = context.media;
+  media.rows = context.ops.input("rows of pictures", TENON_ROWS_TOKENS, context.model.width);
+  media.keep = context.ops.input("tokens of text", TENON_ROWS_TOKENS, 1);
+  return op::add(context.ops, op::mul(context.ops, x, media.keep), media.rows);
+}
+
 }  // namespace
 
 Slot embedding(BuildContext& context) {
@@ -78,6 +87,7 @@ Slot embedding(BuildContext& context) {
       "token_embd.weight", {model.vocab_rows, model.width}, TensorRole::Embedding);
   Slot x =
       context.scaled(embedding_rows(context, without_padding(model, table)), model.embedding_scale);
+  x = with_media_rows(context, x);
   if (model.token_types > 0) {
     x = op::add(context.ops, x, token_types(context));
   }

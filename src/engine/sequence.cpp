@@ -2,6 +2,8 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -45,6 +47,8 @@ Sequence Sequence::fork() const {
   copy.keys_ = keys_;
   copy.tokens_.reserve(std::min(context_, kSequenceTokensReserved));
   copy.tokens_.assign(tokens_.begin(), tokens_.end());
+  copy.rows_ = rows_;
+  copy.pictures_ = pictures_;
   copy.cached_ = cached_;
   copy.begun_ = cached_;
   copy.lost_ = lost_;
@@ -66,8 +70,25 @@ void Sequence::append(std::span<const Token> tokens) {
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
 }
 
+void Sequence::append(const PictureText& text,
+                      const std::shared_ptr<const EncodedPicture>& picture) {
+  rows_.reserve(rows_.size() + text.runs.size());
+  pictures_.reserve(pictures_.size() + text.runs.size());
+  const uint64_t begin = tokens_.size();
+  append(text.tokens);
+  for (const PictureText::Run& run : text.runs) {
+    rows_.push_back({begin + run.first, picture->rows(run.first_row, run.count), run.count});
+    pictures_.push_back(picture);
+  }
+}
+
 void Sequence::truncate(uint64_t size) noexcept {
   tokens_.resize(size);
+  while (!rows_.empty() && rows_.back().first >= size) {
+    rows_.pop_back();
+    pictures_.pop_back();
+  }
+  if (!rows_.empty()) rows_.back().count = std::min(rows_.back().count, size - rows_.back().first);
   if (!keys_.empty()) keys_.resize(std::min<uint64_t>(keys_.size(), size / block_tokens()));
   lost_.positions = std::min(lost_.positions, size);
   if (size < cached_) forget_cached(size);
@@ -127,6 +148,8 @@ void Sequence::swap(Sequence& other) noexcept {
   std::swap(root_, other.root_);
   keys_.swap(other.keys_);
   tokens_.swap(other.tokens_);
+  rows_.swap(other.rows_);
+  pictures_.swap(other.pictures_);
   std::swap(cached_, other.cached_);
   std::swap(begun_, other.begun_);
   ahead_.swap(other.ahead_);
@@ -174,7 +197,8 @@ StepSlice Sequence::next_slice(uint32_t num_tokens, uint32_t num_outputs,
           .num_outputs = num_outputs,
           .source_size = static_cast<uint32_t>(source().size()),
           .tables = tables,
-          .adapter = adapter_ != nullptr ? adapter_->slot : 0};
+          .adapter = adapter_ != nullptr ? adapter_->slot : 0,
+          .media = rows_};
 }
 
 uint32_t Sequence::guess_limit(uint32_t count) const {
@@ -245,9 +269,33 @@ std::span<const Hash128> Sequence::keys(const PrefixIndex& index, uint64_t count
   }
   while (keys_.size() < count) {
     const Hash128 before = keys_.empty() ? root_ : keys_.back();
-    keys_.push_back(index.key(before, tokens().subspan(keys_.size() * block_tokens, block_tokens)));
+    const uint64_t begin = keys_.size() * block_tokens;
+    const Hash128 key = index.key(before, tokens().subspan(begin, block_tokens));
+    keys_.push_back(rows_.empty() ? key : with_pictures(key, begin, begin + block_tokens));
   }
   return std::span(keys_).first(count);
+}
+
+/// Tokens do not tell pictures apart: the key of a block with their rows depends on the pictures'
+/// digests, too, which nobody can make equal. The key before it is secret (PrefixIndex).
+Hash128 Sequence::with_pictures(const Hash128& key, uint64_t begin, uint64_t end) const {
+  Hash128 all = key;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const RowsInText& one = rows_[i];
+    const EncodedPicture& picture = *pictures_[i];
+    const uint64_t from = std::max(begin, one.first);
+    const uint64_t to = std::min(end, one.first + one.count);
+    if (from >= to) continue;
+    const auto first_row =
+        static_cast<uint64_t>(one.rows.data() - picture.rows(0, 1).data()) / picture.width;
+    const uint64_t place[] = {all.low, all.high, from - begin, to - from,
+                              first_row + (from - one.first)};
+    std::array<std::byte, sizeof(place) + sizeof(Digest256)> bytes;
+    std::memcpy(bytes.data(), place, sizeof(place));
+    std::memcpy(bytes.data() + sizeof(place), picture.digest.data(), sizeof(Digest256));
+    all = hash_bytes(bytes);
+  }
+  return all;
 }
 
 void Sequence::adopt(const PrefixIndex& index, std::span<const Hash128> keys) {

@@ -14,6 +14,7 @@
 #include "kv/prefix_index.h"
 #include "model/adapter_bank.h"
 #include "model/program_runner.h"
+#include "model/tower.h"
 #include "text/tokenizer/vocabulary.h"
 
 namespace tenon {
@@ -54,6 +55,13 @@ class Sequence {
 
   /// Adds pending tokens. Throws Limit "tokens N > context M".
   void append(std::span<const Token> tokens);
+  /// Adds pending tokens of a picture, and its rows in place of those that they stand for. Throws as
+  /// append(), and std::bad_alloc; nothing changes then.
+  void append(const PictureText& text, const std::shared_ptr<const EncodedPicture>& picture);
+  /// True if rows of a picture stand in the text.
+  [[nodiscard]] bool has_pictures() const { return !pictures_.empty(); }
+  /// Rows of pictures, in order; their tokens do not tell them apart.
+  [[nodiscard]] std::span<const RowsInText> picture_rows() const { return rows_; }
   /// Drops the tokens from `size` <= size() on.
   void truncate(uint64_t size) noexcept;
   /// Makes the tokens from `size` <= cached() on pending again, and earlier tokens back to a
@@ -153,6 +161,7 @@ class Sequence {
  private:
   Sequence(uint32_t context, Hash128 root) : context_(context), root_(root) {}
   void set_cached(uint64_t size) noexcept;
+  [[nodiscard]] Hash128 with_pictures(const Hash128& key, uint64_t begin, uint64_t end) const;
   void find_cross_table() noexcept;
   /// Last position up to `size`, a multiple of `multiple`, from which all tables can continue.
   [[nodiscard]] uint64_t resumable(uint64_t size, uint32_t multiple) const;
@@ -161,6 +170,8 @@ class Sequence {
   Hash128 root_;
   std::vector<Hash128> keys_;  // keys of the first full blocks, computed on demand
   std::vector<Token> tokens_;
+  std::vector<RowsInText> rows_;                                 // of pictures, in order
+  std::vector<std::shared_ptr<const EncodedPicture>> pictures_;  // [rows_] to which they belong
   uint64_t cached_ = 0;
   uint64_t begun_ = 0;        // at least cached_
   std::vector<Token> ahead_;  // guesses computed at positions from cached_ on

@@ -145,6 +145,48 @@ void Session::append(std::string_view text, EncodeOptions options) {
   append_checked(model().tokenizer()->encode(text, options));
 }
 
+std::shared_ptr<const EncodedPicture> Session::encode_picture(const SessionPicture& picture,
+                                                              const media::PicturePlan& plan) {
+  check_cancelled();
+  std::optional<media::RgbView> view;
+  if (picture.orientation == 1) view = media::as_rgb(picture.pixels);
+  media::RgbPicture upright;
+  if (!view) {
+    upright = media::to_upright_rgb(model().options().system, picture.pixels, picture.orientation,
+                                    picture.background);
+    view = upright.view();
+  }
+  try {
+    return tower_of(model()).encode(*view, plan, model().turn(), control_->cancel.word());
+  } catch (const Error& error) {
+    if (error.code() == Code::Cancelled) check_cancelled();
+    throw;
+  }
+}
+
+void Session::append_picture(const SessionPicture& picture) {
+  const Use use(*this);
+  const Tower& tower = tower_of(model());
+  (void)media::check_pixels(picture.pixels);
+  media::Size size = picture.pixels.size;
+  if (picture.orientation >= 5) std::swap(size.width, size.height);
+  const media::PicturePlan plan = tower.plan(size);
+  const PictureText text = tower.text_of(plan);
+  if (text.tokens.size() > sequence_.context() - sequence_.size()) {
+    fail(Code::Limit, "tokens {} > context {}: the picture takes {} (option image_max_tokens)",
+         sequence_.size() + text.tokens.size(), sequence_.context(), text.tokens.size());
+  }
+  sequence_.append(text, encode_picture(picture, plan));
+  last_is_generated_ = false;
+  answer_.restart(sequence_.size());
+}
+
+/// Snapshots hold tokens, which do not tell pictures apart.
+void Session::refuse_pictures(std::string_view what) const {
+  if (!sequence_.has_pictures()) return;
+  fail(Code::Unsupported, "session: a text with pictures cannot be {} yet", what);
+}
+
 void Session::prefill(const std::function<bool(double)>& progress) {
   const Use use(*this);
   check_cancelled();

@@ -22,6 +22,13 @@
 
 namespace tenon {
 
+/// A host's picture.
+struct SessionPicture {
+  media::PixelView pixels;
+  uint32_t orientation = 1;  ///< 1..8 as in EXIF
+  media::Colour background = media::kWhite;
+};
+
 /// Work of a session since it was created.
 struct SessionStats {
   uint64_t prefill_tokens = 0;  ///< prompt tokens, without reused tokens
@@ -64,6 +71,11 @@ class Session {
   /// Queues the tokens of a text.
   void append(std::string_view text, EncodeOptions options = {});
 
+  /// Queues a picture: its tokens, with the rows of the model's tower (option projector), encoded
+  /// here unless an equal picture was lately. Throws State without a tower, Argument and Limit for
+  /// pixels (to_upright_rgb), Limit "tokens N > context M" before anything is computed, Cancelled,
+  /// NoMemory; nothing is queued then.
+  void append_picture(const SessionPicture& picture);
   /// Computes the queued tokens. Throws Cancelled, NoMemory, State "non-finite logits", and the
   /// backend's errors.
   ///   progress  called with the computed fraction after each slice; returning false cancels
@@ -142,6 +154,10 @@ class Session {
   [[nodiscard]] std::span<const Token> tokens() const {
     return sequence_.tokens().first(position());
   }
+  /// Rows of pictures in the text, in order; valid as tokens().
+  [[nodiscard]] std::span<const RowsInText> picture_rows() const {
+    return sequence_.picture_rows();
+  }
   /// True while a call or a generation runs: only cancel() may be called.
   [[nodiscard]] bool in_use() const { return control_->in_use.load(std::memory_order_acquire); }
   [[nodiscard]] const SessionOptions& options() const { return options_; }
@@ -171,6 +187,9 @@ class Session {
   void check_continuation(const Continuation& continuation, size_t index) const;
   void check_source(const SnapshotHeader& header, const std::string& name) const;
   void append_checked(std::span<const Token> tokens);
+  [[nodiscard]] std::shared_ptr<const EncodedPicture> encode_picture(
+      const SessionPicture& picture, const media::PicturePlan& plan);
+  void refuse_pictures(std::string_view what) const;
   void check_cancelled();
   void compute_pending(const std::function<bool(double)>& progress, AnswerLoop* loop = nullptr);
   void compute(uint64_t begin, uint64_t end, Outputs outputs, float* logits,

@@ -290,6 +290,7 @@ SnapshotHeader Session::snapshot_header() {
 
 uint64_t Session::snapshot_bytes() {
   const Use use(*this);
+  refuse_pictures("saved");
   const SnapshotHeader header = snapshot_header();
   return header_bytes(header).size() +
          (header.num_source_tokens + header.num_tokens) * sizeof(Token) +
@@ -298,6 +299,7 @@ uint64_t Session::snapshot_bytes() {
 
 void Session::save(const SnapshotSink& sink) {
   const Use use(*this);
+  refuse_pictures("saved");
   const SnapshotHeader header = snapshot_header();
   const Pieces pieces(*engine_, header.position);
   Buffer room(model().options().system, pieces.largest_bytes(), "block of a snapshot");

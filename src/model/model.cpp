@@ -18,6 +18,7 @@
 #include "model/private_cache.h"
 #include "model/program_facts.h"
 #include "model/tokenizer_file.h"
+#include "model/tower.h"
 #include "program/cache_types.h"
 #include "program/ops.h"
 #include "quant/formats.h"
@@ -89,6 +90,7 @@ ProgramOptions program_options(const ModelOptions& options, const ModelSpec& spe
   program.product_inputs = options.product_inputs;
   program.row_result = options.embeddings == Embeddings::Also;
   program.rows_on_demand = options.rows_on_demand == Switch::On;
+  program.media_rows = !options.projector.empty();
   if (options.adapter_slots > 0) {
     program.adapter_slots = options.adapter_slots + 1;
     program.adapter_rank = options.adapter_rank;
@@ -163,6 +165,7 @@ void Model::build_program_and_weights() {
   }
   if (rows) spec = row_spec(*file_, std::move(spec));
   row_pooling_ = rows_beside ? row_pooling_beside(*file_, spec) : spec.pooling;
+  open_tower(spec, rows || rows_beside);
   // Encoder steps fetch no rows.
   const bool on_demand = !has_encoder && wants_rows_on_demand();
   const auto build = [&](const StepSizes& sizes) {
@@ -201,6 +204,7 @@ void Model::build_program_and_weights() {
     programs_.push_back(std::move(beside));
   }
   if (!options_.inspect) {
+    if (tower_ != nullptr) tower_->compile(*on);
     load_weights();
     note_devices();
     make_fetcher();
@@ -252,15 +256,25 @@ void Model::load_draft() {
   options.device_memory.clear();
   options.embeddings = Embeddings::Off;
   options.predictions = false;
-  // Adapters are those of this model.
+  // Adapters and the tower are those of this model.
   options.merged_adapters.clear();
   options.adapter_slots = 0;
   options.product_inputs = false;
+  options.projector.clear();
   options.context = default_context();
   if (options.progress) options.progress = [this](double) { return options_.progress(1); };
   auto draft = load(options_.draft_model, std::move(options));
   check_draft_model(*this, *draft);
   draft_ = std::move(draft);
+}
+
+void Model::open_tower(const ModelSpec& spec, bool gives_rows) {
+  if (options_.projector.empty()) return;
+  if (gives_rows || !spec.encoder_layers.empty()) {
+    fail(Code::Unsupported, "{}: pictures are read by models that generate text from them alone",
+         file_->name());
+  }
+  tower_ = std::make_unique<Tower>(options_, spec, file_->name(), *tokenizer_);
 }
 
 void Model::load_weights() {
@@ -290,6 +304,10 @@ void Model::load_weights() {
   }
   samples.read_rest();
   fingerprint_ = model_fingerprint(*file_, samples);
+  if (tower_ == nullptr) return;
+  tower_->load(team());
+  const Hash128 both[] = {fingerprint_, tower_->fingerprint()};
+  fingerprint_ = hash_bytes(std::as_bytes(std::span(both)));
 }
 
 std::string_view Model::name() const {
@@ -412,14 +430,19 @@ MemoryNeeds Model::memory(uint64_t context) const {
   }
   needs.weights_bytes += row_cache_bytes(trunk.tables, options_.row_cache_bytes);
   needs.scratch_bytes = fetched_row_bytes(trunk.tables, program().view().max_tokens);
-  for (const ModelProgram& one : programs_) {
+  const auto count = [&](const ModelProgram& one) {
     needs.scratch_bytes += private_cache_bytes(one) + private_row_bytes(one);
     if (!can_run()) {
       needs.scratch_bytes += one.program.view().activation_bytes;
-      continue;
+      return;
     }
     needs.weights_bytes += one.executable->memory_bytes(TENON_MEMORY_WEIGHTS);
     needs.scratch_bytes += one.executable->memory_bytes(TENON_MEMORY_SCRATCH);
+  };
+  std::ranges::for_each(programs_, count);
+  if (tower_ != nullptr) {
+    std::ranges::for_each(tower_->programs(), count);
+    if (!can_run()) needs.weights_bytes += tower_->file().tensor_bytes();
   }
   if (draft_ != nullptr) {
     const MemoryNeeds of_draft = draft_->memory(needs.context);

@@ -30,6 +30,7 @@ namespace tenon {
 
 class AdapterBank;
 class HostServices;
+class Tower;
 
 /// Memory of a model with one session, in bytes. Exact once weights are loaded, else estimated from
 /// the file's formats.
@@ -128,6 +129,8 @@ class Model {
   [[nodiscard]] const Hash128& fingerprint() const { return fingerprint_; }
   /// Bank of adapters; null without the option adapter_slots.
   [[nodiscard]] AdapterBank* adapter_bank() const { return bank_.get(); }
+  /// Tower for pictures; null without the option projector.
+  [[nodiscard]] const Tower* tower() const { return tower_.get(); }
   /// Turn to hold while using an executable.
   [[nodiscard]] DeviceTurn& turn() const { return turn_; }
 
@@ -144,6 +147,7 @@ class Model {
   [[nodiscard]] bool wants_rows_on_demand() const;
   void make_fetcher();
   void load_draft();
+  void open_tower(const ModelSpec& spec, bool gives_rows);
   [[nodiscard]] PlacedExecutable& loaded() const;
   [[noreturn]] void fail_without_program() const;
 
@@ -159,6 +163,7 @@ class Model {
   Hash128 fingerprint_;
   mutable DeviceTurn turn_;
   std::unique_ptr<AdapterBank> bank_;
+  std::unique_ptr<Tower> tower_;
 };
 
 }  // namespace tenon

@@ -38,7 +38,8 @@ ModelProgram make_model_program(ProgramRole role, uint32_t index, BuiltProgram b
           .weights = std::move(built.weights),
           .tables = std::move(built.tables),
           .executable = std::move(executable),
-          .adapters = std::move(built.adapters)};
+          .adapters = std::move(built.adapters),
+          .media = built.media};
 }
 
 std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec& spec,
@@ -52,6 +53,7 @@ std::vector<ModelProgram> programs_beside(const ModelFile& file, const ModelSpec
   ProgramOptions program = program_options(options, spec, sizes);
   program.rows_on_demand = false;
   program.adapter_slots = 0;
+  program.media_rows = false;
   std::vector<ModelProgram> programs;
   if (!spec.encoder_layers.empty()) {
     programs.push_back(encoder_beside(file, spec, options, program));

@@ -40,6 +40,7 @@ struct ModelProgram {
   std::unique_ptr<PlacedExecutable> executable{};  ///< null if the program cannot run
   AdapterSites adapters{};                         ///< sites of the bank; none without one
   std::unique_ptr<RowFetcher> fetcher{};           ///< null without tables or executable
+  MediaInputs media{};                             ///< rows of pictures; none without a tower
 };
 
 ModelProgram make_model_program(ProgramRole role, uint32_t index, BuiltProgram built,

@@ -31,6 +31,11 @@ ProgramRunner::ProgramRunner(const ModelProgram& program,
     adapters_.reserve(max_tokens);
     blanks_.resize(uint64_t{max_tokens} * program.adapters.num_slots);
   }
+  if (program.media.rows != kNoSlot) {
+    media_width_ = view_.slots[static_cast<uint32_t>(program.media.rows)].columns;
+    media_rows_.reserve(max_tokens * media_width_);
+    media_keep_.reserve(max_tokens);
+  }
   bound_.reserve(view_.num_slots);
   bindings_.reserve(view_.num_slots);
 }
@@ -44,6 +49,8 @@ void ProgramRunner::clear() {
   block_tables_.clear();
   cache_.clear();
   adapters_.clear();
+  media_rows_.clear();
+  media_keep_.clear();
   bound_.clear();
   names_drawn_ = false;
 }
@@ -74,8 +81,12 @@ void ProgramRunner::add(const StepSlice& slice) {
     tokens_.insert(tokens_.end(), slice.guesses.begin(), slice.guesses.end());
   }
   if (!blanks_.empty()) adapters_.insert(adapters_.end(), count, static_cast<float>(slice.adapter));
+  if (media_width_ != 0) add_media(slice, count);
+  if (!slice.positions.empty()) {
+    positions_.insert(positions_.end(), slice.positions.begin(), slice.positions.end());
+  }
   // All parts of a text token's position are equal.
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count && slice.positions.empty(); ++i) {
     positions_.insert(positions_.end(), view_.position_parts, static_cast<int32_t>(past + i));
   }
   // Earlier tokens are known even while the next token is being drawn.
@@ -92,6 +103,24 @@ void ProgramRunner::add(const StepSlice& slice) {
     if (pools_[group] == nullptr) cache_.add(group, positions, past == 0);
   }
   sequences_.push_back({first, count, past, slice.source_size, tables});
+}
+
+/// Lays rows of pictures at the slice's tokens; guesses and drawn tokens are text.
+void ProgramRunner::add_media(const StepSlice& slice, uint32_t count) {
+  const size_t first = media_keep_.size();
+  media_rows_.resize(media_rows_.size() + count * media_width_);
+  media_keep_.resize(first + count, 1.0f);
+  const uint64_t begin = slice.past;
+  const uint64_t end = std::min<uint64_t>(begin + slice.num_tokens, slice.text.size());
+  for (const RowsInText& one : slice.media) {
+    const uint64_t from = std::max(begin, one.first);
+    const uint64_t to = std::min(end, one.first + one.count);
+    if (from >= to) continue;
+    const size_t at = first + (from - begin);
+    std::copy_n(one.rows.data() + (from - one.first) * media_width_, (to - from) * media_width_,
+                media_rows_.data() + at * media_width_);
+    std::fill_n(media_keep_.data() + at, to - from, 0.0f);
+  }
 }
 
 void ProgramRunner::bind(uint32_t slot, float* values) {
@@ -170,6 +199,10 @@ uint64_t ProgramRunner::submit(const uint32_t* cancel, uint64_t after) {
   if (!blanks_.empty()) {
     bind(static_cast<uint32_t>(program_.adapters.numbers), adapters_.data());
     bind(static_cast<uint32_t>(program_.adapters.blanks), blanks_.data());
+  }
+  if (media_width_ != 0) {
+    bind(static_cast<uint32_t>(program_.media.rows), media_rows_.data());
+    bind(static_cast<uint32_t>(program_.media.keep), media_keep_.data());
   }
   fetch_rows(cancel);
   lay_caches();

@@ -18,6 +18,13 @@
 
 namespace tenon {
 
+/// Rows that stand in a text in place of embeddings: consecutive rows of a picture's.
+struct RowsInText {
+  uint64_t first = 0;           ///< position of the first row
+  std::span<const float> rows;  ///< [count, width]
+  uint64_t count = 0;
+};
+
 /// A text's part of a step.
 struct StepSlice {
   std::span<const Token> text;  ///< known tokens from position 0 on
@@ -33,6 +40,10 @@ struct StepSlice {
   std::span<const uint32_t* const> tables{};
   uint64_t private_positions = 0;  ///< positions in a private cache; 0 means the size of `text`
   uint32_t adapter = 0;            ///< slot of the bank (AdapterLease); 0 means none
+  /// Of the whole text, in order; only for programs with MediaInputs.
+  std::span<const RowsInText> media{};
+  /// [num_tokens, position_parts] of the program; empty: all parts are the number in the text.
+  std::span<const int32_t> positions{};
 };
 
 /// Used repeatedly: clear(), add() per text, bind(), submit(). The constructor reserves all memory
@@ -80,6 +91,7 @@ class ProgramRunner {
 
  private:
   [[nodiscard]] uint64_t num_rows(uint32_t slot) const;
+  void add_media(const StepSlice& slice, uint32_t count);
   void bind_unread();
   void fetch_rows(const uint32_t* cancel);
   void lay_caches();
@@ -100,6 +112,9 @@ class ProgramRunner {
   bool names_drawn_ = false;
   std::vector<float> adapters_;          // [T], for a program with a bank
   std::vector<float> blanks_;            // [T, adapter slots] zeros
+  uint64_t media_width_ = 0;             // columns of rows of pictures; 0: the program takes none
+  std::vector<float> media_rows_;        // [T, media_width_]
+  std::vector<float> media_keep_;        // [T]
   std::vector<tenon_binding> bound_;     // by the caller
   FetchedRows fetched_;                  // of tables in the file
   std::vector<tenon_binding> bindings_;  // all bindings of the step

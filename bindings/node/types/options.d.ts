@@ -33,6 +33,12 @@ export interface ModelOptions {
   prediction?: boolean
   /** Most tokens that are guessed at once, by any drafter; 0: none. */
   draftMax?: number
+  /** File of the model's tower (a mmproj GGUF), with which its texts take pictures. */
+  projector?: string
+  /** Most rows of a picture in a text, as far as the model can be held to it; 0: the projector's own limit. */
+  imageMaxTokens?: number
+  /** Memory for rows of pictures, so that an equal picture is not encoded again; the least recently used goes first. */
+  pictureCacheBytes?: number
   /** Alias of backend.isa. */
   isa?: string
   /** Alias of backend.bf16_activations. */

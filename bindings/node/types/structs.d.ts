@@ -393,6 +393,7 @@ export interface ChatDelta {
 /** The constants of tenon.h without TENON_. */
 export const constants: Readonly<{
   NO_TOKEN: -1
+  PICTURE_TOKEN: -2
   ADD_SPECIAL: 1
   PARSE_SPECIAL: 2
   FINISH_NONE: 0
@@ -531,4 +532,7 @@ export const constants: Readonly<{
   QUANTIZE_WITHOUT_IMPORTANCE: 8
   IMPORTANCE_SPECIAL: 1
   IMPORTANCE_OUTPUT: 2
+  PIXELS_U8: 0
+  PIXELS_U16: 1
+  PIXELS_F32: 2
 }>

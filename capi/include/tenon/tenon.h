@@ -94,6 +94,7 @@ typedef int32_t tenon_status;
 /* Index of a token in the vocabulary of its model. */
 typedef int32_t tenon_token;
 #define TENON_NO_TOKEN (-1)
+#define TENON_PICTURE_TOKEN (-2) /* a row of a picture, in tenon_session_tokens */
 
 typedef struct tenon_options tenon_options;
 typedef struct tenon_model tenon_model;
@@ -223,9 +224,10 @@ TENON_API const char* tenon_interface_description(void);
  * generated: keys of options
  * MODEL    "backend", "devices", "device_memory", "gpu_layers", "experts_on", "kernel_cache",
  *          "threads", "cache_type", "default_context", "slice", "embeddings", "rows_on_demand",
- *          "row_cache_bytes", "draft_model", "prediction", "draft_max", "backend.KEY", "isa",
- *          "bf16_activations", "vocabulary_only", "inspect", "metadata_only", "check_weights",
- *          "merged_adapters", "adapter_slots", "adapter_rank", "plugin", "override"
+ *          "row_cache_bytes", "draft_model", "prediction", "draft_max", "projector",
+ *          "image_max_tokens", "picture_cache_bytes", "backend.KEY", "isa", "bf16_activations",
+ *          "vocabulary_only", "inspect", "metadata_only", "check_weights", "merged_adapters",
+ *          "adapter_slots", "adapter_rank", "plugin", "override"
  * SESSION  "context", "salt", "priority", "client", "speculate", "weight"
  * ENGINE   "cache_bytes", "step_tokens", "running", "queue", "queue_tokens", "ageing",
  *          "decode_stretch", "max_stall_ms", "prefix_cache", "store", "store_bytes",
@@ -731,7 +733,7 @@ TENON_API tenon_status tenon_session_restore_buffer(tenon_session* session, cons
                                                     size_t size, uint32_t flags);
 
 /* Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
- * themselves, valid until the next call on the session. */
+ * themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN. */
 TENON_API tenon_status tenon_session_position(tenon_session* session, uint64_t* position);
 TENON_API tenon_status tenon_session_context(tenon_session* session, uint64_t* context);
 TENON_API tenon_status tenon_session_tokens(tenon_session* session, const tenon_token** tokens,
@@ -1805,6 +1807,62 @@ TENON_API tenon_status tenon_session_add_adapter(tenon_session* session,
                                                  const tenon_adapter* adapter, double scale);
 /* Back to the model itself. STATE as tenon_session_add_adapter. */
 TENON_API tenon_status tenon_session_clear_adapters(tenon_session* session);
+
+/* ---- 19. Pictures ------------------------------------------------------------------------------
+ *
+ * A model that is opened with its tower, a mmproj file, reads pictures. The host decodes them
+ * (tenon/media.h can); the library resizes them as the model was trained to see them.
+ *
+ *   tenon_options_set(options, "projector", "mmproj-model.gguf");
+ *   tenon_model_open("model.gguf", options, &model);
+ *   tenon_picture picture = {0};
+ *   picture.struct_size = sizeof picture;
+ *   picture.width = 640, picture.height = 480, picture.channels = 3;
+ *   tenon_session_append_picture(session, &picture, rgb, 640 * 480 * 3);
+ *   tenon_session_append_text(session, "What is this?", 13, 0);
+ *
+ * A picture becomes tokens of the text: marks of its family, and tokens that its rows stand for.
+ * Equal pictures are encoded once while they are in the model's cache (option
+ * "picture_cache_bytes"), and equal texts with equal pictures share what is computed. A text with
+ * pictures cannot be saved yet (UNSUPPORTED).
+ */
+
+#define TENON_PIXELS_U8 0u  /* 0..255 */
+#define TENON_PIXELS_U16 1u /* 0..65535, in the machine's byte order */
+#define TENON_PIXELS_F32 2u /* 0..1; values outside are clamped, NaN is 0 */
+
+/* The form of interleaved pixels, from the top left in rows. */
+typedef struct tenon_picture {
+  uint32_t struct_size;
+  uint32_t channels;    /* 1 grey, 2 grey and opacity, 3 RGB, 4 RGB and opacity */
+  uint64_t width;       /* 1..32,768 */
+  uint64_t height;      /* likewise; at most 178,956,970 pixels in all */
+  uint64_t stride;      /* bytes from row to row; 0: rows without a gap */
+  uint32_t pixel_type;  /* TENON_PIXELS_* */
+  uint32_t orientation; /* as in EXIF, 1..8: 6 is to be turned clockwise; 0: upright */
+  uint32_t background;  /* what shows through: 0x01RRGGBB; 0: white */
+  uint32_t reserved;
+} tenon_picture;
+
+/* Tokens that a picture of this size, upright, takes in a text. STATE for a model without a tower,
+ * LIMIT for a size that is refused. */
+TENON_API tenon_status tenon_model_picture_tokens(const tenon_model* model, uint64_t width,
+                                                  uint64_t height, uint64_t* tokens);
+/* The token ("<image>", "[IMG]") that a chat template of the family writes where a picture goes:
+ * append the tokens before it, the picture in its place, and go on. STATE for a model without a
+ * tower. */
+TENON_API tenon_status tenon_model_picture_place(const tenon_model* model, tenon_token* token);
+
+/* Appends a picture to the session's text. It is encoded in this call, between the steps of other
+ * sessions; tenon_session_cancel ends that.
+ *   pixels  `size` bytes, read before the call returns
+ * STATE for a model without a tower; ARGUMENT for channels, a type, a stride, an orientation or a
+ * background that does not exist, for NULL, and for fewer bytes than the pixels; LIMIT for a size
+ * that is refused and if the context would overflow, before anything is computed; CANCELLED;
+ * NO_MEMORY. Nothing is appended then. */
+TENON_API tenon_status tenon_session_append_picture(tenon_session* session,
+                                                    const tenon_picture* picture,
+                                                    const void* pixels, size_t size);
 
 #ifdef __cplusplus
 }

@@ -217,13 +217,13 @@ pub struct Api {
     /// those who could write it: nothing restored from a file is shared with other sessions.
     pub tenon_session_restore_buffer: Option<unsafe extern "C" fn(session: *mut tenon_session, data: *const c_void, size: usize, flags: u32) -> tenon_status>,
     /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
-    /// themselves, valid until the next call on the session.
+    /// themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN.
     pub tenon_session_position: Option<unsafe extern "C" fn(session: *mut tenon_session, position: *mut u64) -> tenon_status>,
     /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
-    /// themselves, valid until the next call on the session.
+    /// themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN.
     pub tenon_session_context: Option<unsafe extern "C" fn(session: *mut tenon_session, context: *mut u64) -> tenon_status>,
     /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
-    /// themselves, valid until the next call on the session.
+    /// themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN.
     pub tenon_session_tokens: Option<unsafe extern "C" fn(session: *mut tenon_session, tokens: *mut *const i32, num_tokens: *mut usize) -> tenon_status>,
     /// Seed of the session's latest answer. As the option "seed" (9) it gives that answer again, from the
     /// same text. STATE if none was drawn yet. Since 0.1
@@ -596,6 +596,19 @@ pub struct Api {
     pub tenon_session_add_adapter: Option<unsafe extern "C" fn(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status>,
     /// Back to the model itself. STATE as tenon_session_add_adapter.
     pub tenon_session_clear_adapters: Option<unsafe extern "C" fn(session: *mut tenon_session) -> tenon_status>,
+    /// Tokens that a picture of this size, upright, takes in a text. STATE for a model without a tower, LIMIT
+    /// for a size that is refused.
+    pub tenon_model_picture_tokens: Option<unsafe extern "C" fn(model: *const tenon_model, width: u64, height: u64, tokens: *mut u64) -> tenon_status>,
+    /// The token ("\<image\>", "\[IMG\]") that a chat template of the family writes where a picture goes:
+    /// append the tokens before it, the picture in its place, and go on. STATE for a model without a tower.
+    pub tenon_model_picture_place: Option<unsafe extern "C" fn(model: *const tenon_model, token: *mut i32) -> tenon_status>,
+    /// Appends a picture to the session's text. It is encoded in this call, between the steps of other
+    /// sessions; tenon_session_cancel ends that. pixels `size` bytes, read before the call returns STATE for
+    /// a model without a tower; ARGUMENT for channels, a type, a stride, an orientation or a background that
+    /// does not exist, for NULL, and for fewer bytes than the pixels; LIMIT for a size that is refused and if
+    /// the context would overflow, before anything is computed; CANCELLED; NO_MEMORY. Nothing is appended
+    /// then.
+    pub tenon_session_append_picture: Option<unsafe extern "C" fn(session: *mut tenon_session, picture: *const tenon_picture, pixels: *const c_void, size: usize) -> tenon_status>,
 }
 
 impl Api {
@@ -774,6 +787,9 @@ impl Api {
                 tenon_adapter_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_adapter)>>(find(c"tenon_adapter_destroy")),
                 tenon_session_add_adapter: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_adapter, f64) -> tenon_status>>(find(c"tenon_session_add_adapter")),
                 tenon_session_clear_adapters: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session) -> tenon_status>>(find(c"tenon_session_clear_adapters")),
+                tenon_model_picture_tokens: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u64, u64, *mut u64) -> tenon_status>>(find(c"tenon_model_picture_tokens")),
+                tenon_model_picture_place: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, *mut i32) -> tenon_status>>(find(c"tenon_model_picture_place")),
+                tenon_session_append_picture: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_picture, *const c_void, usize) -> tenon_status>>(find(c"tenon_session_append_picture")),
             }
         }
     }
@@ -949,6 +965,9 @@ impl Api {
             tenon_adapter_destroy: Some(linked::tenon_adapter_destroy),
             tenon_session_add_adapter: Some(linked::tenon_session_add_adapter),
             tenon_session_clear_adapters: Some(linked::tenon_session_clear_adapters),
+            tenon_model_picture_tokens: Some(linked::tenon_model_picture_tokens),
+            tenon_model_picture_place: Some(linked::tenon_model_picture_place),
+            tenon_session_append_picture: Some(linked::tenon_session_append_picture),
         }
     }
 }
@@ -1174,13 +1193,13 @@ pub mod linked {
         /// sessions.
         pub fn tenon_session_restore_buffer(session: *mut tenon_session, data: *const c_void, size: usize, flags: u32) -> tenon_status;
         /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
-        /// themselves, valid until the next call on the session.
+        /// themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN.
         pub fn tenon_session_position(session: *mut tenon_session, position: *mut u64) -> tenon_status;
         /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
-        /// themselves, valid until the next call on the session.
+        /// themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN.
         pub fn tenon_session_context(session: *mut tenon_session, context: *mut u64) -> tenon_status;
         /// Number of tokens in the text, queued ones included; the context's size in tokens; the tokens
-        /// themselves, valid until the next call on the session.
+        /// themselves, valid until the next call on the session. Rows of pictures are TENON_PICTURE_TOKEN.
         pub fn tenon_session_tokens(session: *mut tenon_session, tokens: *mut *const i32, num_tokens: *mut usize) -> tenon_status;
         /// Seed of the session's latest answer. As the option "seed" (9) it gives that answer again, from the
         /// same text. STATE if none was drawn yet. Since 0.1
@@ -1562,5 +1581,19 @@ pub mod linked {
         pub fn tenon_session_add_adapter(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status;
         /// Back to the model itself. STATE as tenon_session_add_adapter.
         pub fn tenon_session_clear_adapters(session: *mut tenon_session) -> tenon_status;
+        /// Tokens that a picture of this size, upright, takes in a text. STATE for a model without a tower,
+        /// LIMIT for a size that is refused.
+        pub fn tenon_model_picture_tokens(model: *const tenon_model, width: u64, height: u64, tokens: *mut u64) -> tenon_status;
+        /// The token ("\<image\>", "\[IMG\]") that a chat template of the family writes where a picture goes:
+        /// append the tokens before it, the picture in its place, and go on. STATE for a model without a
+        /// tower.
+        pub fn tenon_model_picture_place(model: *const tenon_model, token: *mut i32) -> tenon_status;
+        /// Appends a picture to the session's text. It is encoded in this call, between the steps of other
+        /// sessions; tenon_session_cancel ends that. pixels `size` bytes, read before the call returns STATE
+        /// for a model without a tower; ARGUMENT for channels, a type, a stride, an orientation or a
+        /// background that does not exist, for NULL, and for fewer bytes than the pixels; LIMIT for a size
+        /// that is refused and if the context would overflow, before anything is computed; CANCELLED;
+        /// NO_MEMORY. Nothing is appended then.
+        pub fn tenon_session_append_picture(session: *mut tenon_session, picture: *const tenon_picture, pixels: *const c_void, size: usize) -> tenon_status;
     }
 }

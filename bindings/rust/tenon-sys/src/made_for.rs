@@ -38,6 +38,7 @@ pub static TENON: Interface = Interface {
     constants: &[
         ("TENON_NUL_TERMINATED", 18446744073709551615),
         ("TENON_NO_TOKEN", -1),
+        ("TENON_PICTURE_TOKEN", -2),
         ("TENON_ADD_SPECIAL", 1),
         ("TENON_PARSE_SPECIAL", 2),
         ("TENON_FINISH_NONE", 0),
@@ -173,6 +174,9 @@ pub static TENON: Interface = Interface {
         ("TENON_QUANTIZE_WITHOUT_IMPORTANCE", 8),
         ("TENON_IMPORTANCE_SPECIAL", 1),
         ("TENON_IMPORTANCE_OUTPUT", 2),
+        ("TENON_PIXELS_U8", 0),
+        ("TENON_PIXELS_U16", 1),
+        ("TENON_PIXELS_F32", 2),
     ],
     structs: &[
         Struct { name: "tenon_piece", size: 32, fields: &[
@@ -549,6 +553,17 @@ pub static TENON: Interface = Interface {
             field("dataset", 24, 8, "const char*"),
             field("add_to", 32, 8, "const char*"),
         ] },
+        Struct { name: "tenon_picture", size: 48, fields: &[
+            field("struct_size", 0, 4, "uint32_t"),
+            field("channels", 4, 4, "uint32_t"),
+            field("width", 8, 8, "uint64_t"),
+            field("height", 16, 8, "uint64_t"),
+            field("stride", 24, 8, "uint64_t"),
+            field("pixel_type", 32, 4, "uint32_t"),
+            field("orientation", 36, 4, "uint32_t"),
+            field("background", 40, 4, "uint32_t"),
+            field("reserved", 44, 4, "uint32_t"),
+        ] },
     ],
     callbacks: &[
         ("tenon_piece_callback", &["int32_t", "void*", "const tenon_piece*"]),
@@ -741,6 +756,9 @@ pub static TENON: Interface = Interface {
         ("tenon_adapter_destroy", &["void", "tenon_adapter*"]),
         ("tenon_session_add_adapter", &["tenon_status", "tenon_session*", "const tenon_adapter*", "double"]),
         ("tenon_session_clear_adapters", &["tenon_status", "tenon_session*"]),
+        ("tenon_model_picture_tokens", &["tenon_status", "const tenon_model*", "uint64_t", "uint64_t", "uint64_t*"]),
+        ("tenon_model_picture_place", &["tenon_status", "const tenon_model*", "int32_t*"]),
+        ("tenon_session_append_picture", &["tenon_status", "tenon_session*", "const tenon_picture*", "const void*", "size_t"]),
     ],
 };
 /// `tenon/server.h`.

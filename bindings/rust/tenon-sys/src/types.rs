@@ -9,6 +9,8 @@ pub type tenon_token = i32;
 pub const TENON_NUL_TERMINATED: usize = usize::MAX;
 /// Index of a token in the vocabulary of its model.
 pub const TENON_NO_TOKEN: tenon_token = -1;
+/// a row of a picture, in tenon_session_tokens
+pub const TENON_PICTURE_TOKEN: i32 = -2;
 /// add the begin (and end) token if the model wants it
 pub const TENON_ADD_SPECIAL: u32 = 1;
 /// find control tokens in the text: not for user input
@@ -298,6 +300,12 @@ pub const TENON_QUANTIZE_WITHOUT_IMPORTANCE: u32 = 8;
 pub const TENON_IMPORTANCE_SPECIAL: u32 = 1;
 /// also the output matrix
 pub const TENON_IMPORTANCE_OUTPUT: u32 = 2;
+/// 0..255
+pub const TENON_PIXELS_U8: u32 = 0;
+/// 0..65535, in the machine's byte order
+pub const TENON_PIXELS_U16: u32 = 1;
+/// 0..1; values outside are clamped, NaN is 0
+pub const TENON_PIXELS_F32: u32 = 2;
 
 #[repr(C)]
 pub struct tenon_adapter {
@@ -1942,4 +1950,53 @@ const _: () = {
     assert!(offset_of!(tenon_importance_options, max_chunks) == 16);
     assert!(offset_of!(tenon_importance_options, dataset) == 24);
     assert!(offset_of!(tenon_importance_options, add_to) == 32);
+};
+
+/// The form of interleaved pixels, from the top left in rows.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct tenon_picture {
+    pub struct_size: u32,
+    /// 1 grey, 2 grey and opacity, 3 RGB, 4 RGB and opacity
+    pub channels: u32,
+    /// 1..32,768
+    pub width: u64,
+    /// likewise; at most 178,956,970 pixels in all
+    pub height: u64,
+    /// bytes from row to row; 0: rows without a gap
+    pub stride: u64,
+    /// TENON_PIXELS_*
+    pub pixel_type: u32,
+    /// as in EXIF, 1..8: 6 is to be turned clockwise; 0: upright
+    pub orientation: u32,
+    /// what shows through: 0x01RRGGBB; 0: white
+    pub background: u32,
+    pub reserved: u32,
+}
+impl tenon_picture {
+    /// All zero but `struct_size`, as every structure is before a call.
+    pub const fn new() -> Self {
+        // SAFETY: numbers, pointers and optional functions: zero is a value of each.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = size_of::<Self>() as u32;
+        value
+    }
+}
+impl Default for tenon_picture {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+const _: () = {
+    assert!(size_of::<tenon_picture>() == 48);
+    assert!(align_of::<tenon_picture>() == 8);
+    assert!(offset_of!(tenon_picture, struct_size) == 0);
+    assert!(offset_of!(tenon_picture, channels) == 4);
+    assert!(offset_of!(tenon_picture, width) == 8);
+    assert!(offset_of!(tenon_picture, height) == 16);
+    assert!(offset_of!(tenon_picture, stride) == 24);
+    assert!(offset_of!(tenon_picture, pixel_type) == 32);
+    assert!(offset_of!(tenon_picture, orientation) == 36);
+    assert!(offset_of!(tenon_picture, background) == 40);
+    assert!(offset_of!(tenon_picture, reserved) == 44);
 };

@@ -1458,3 +1458,32 @@ pub(crate) fn session_clear_adapters(session: &Handle<sys::tenon_session>) -> Re
     check(unsafe { function(session.as_ptr()) })?;
     Ok(())
 }
+
+/// tenon_model_picture_tokens
+pub(crate) fn model_picture_tokens(model: &Handle<sys::tenon_model>, width: u64, height: u64) -> Result<u64> {
+    let function = found(library()?.api.tenon_model_picture_tokens, "tenon_model_picture_tokens")?;
+    let mut tokens = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(model.as_ptr(), width, height, &mut tokens) })?;
+    Ok(tokens)
+}
+
+/// tenon_model_picture_place
+pub(crate) fn model_picture_place(model: &Handle<sys::tenon_model>) -> Result<i32> {
+    let function = found(library()?.api.tenon_model_picture_place, "tenon_model_picture_place")?;
+    let mut token = 0;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(model.as_ptr(), &mut token) })?;
+    Ok(token)
+}
+
+/// tenon_session_append_picture
+///
+/// # Safety
+/// Pointers are good for the call; what is lent is not used after the next one.
+pub(crate) unsafe fn session_append_picture(session: &Handle<sys::tenon_session>, picture: &sys::tenon_picture, pixels: &[u8]) -> Result<()> {
+    let function = found(library()?.api.tenon_session_append_picture, "tenon_session_append_picture")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(session.as_ptr(), picture, pixels.as_ptr().cast(), pixels.len()) })?;
+    Ok(())
+}

@@ -329,6 +329,25 @@ impl ModelOptions {
         self
     }
 
+    /// File of the model's tower (a mmproj GGUF), with which its texts take pictures.
+    pub fn projector(mut self, value: &str) -> Self {
+        self.0.set("projector", value.into());
+        self
+    }
+
+    /// Most rows of a picture in a text, as far as the model can be held to it; 0: the projector's own limit.
+    pub fn image_max_tokens(mut self, value: i64) -> Self {
+        self.0.set("image_max_tokens", value.into());
+        self
+    }
+
+    /// Memory for rows of pictures, so that an equal picture is not encoded again; the least recently used
+    /// goes first.
+    pub fn picture_cache_bytes(mut self, value: i64) -> Self {
+        self.0.set("picture_cache_bytes", value.into());
+        self
+    }
+
     /// Alias of backend.isa.
     pub fn isa(mut self, value: &str) -> Self {
         self.0.set("isa", value.into());
