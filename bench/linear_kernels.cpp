@@ -185,6 +185,10 @@ int main(int argc, char** argv) {
           ("core/" + name).c_str(),
           [kernels, &format](benchmark::State& state) { cpu::run_core(state, *kernels, format); })
           ->Arg(1)
+          ->Arg(2)
+          ->Arg(3)
+          ->Arg(4)
+          ->Arg(6)
           ->Arg(8)
           ->Arg(16)
           ->Arg(128);

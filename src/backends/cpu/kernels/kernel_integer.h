@@ -64,6 +64,10 @@ inline void columns_for(uint64_t rows, Use use) {
     if (rows > 6) return use(std::integral_constant<int, 8>());
     if (rows > 4) return use(std::integral_constant<int, 6>());
   }
+  if constexpr (kThreeColumns && kFewest <= 2) {
+    // Without a kernel of one column, five rows are three and two.
+    if (rows == 3 || (kFewest == 2 && rows == 5)) return use(std::integral_constant<int, 3>());
+  }
   if (kFewest > 2 || rows > 2) return use(std::integral_constant<int, 4>());
   if constexpr (kFewest <= 2) {
     if (kFewest == 2 || rows == 2) return use(std::integral_constant<int, 2>());

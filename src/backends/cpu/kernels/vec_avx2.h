@@ -330,6 +330,8 @@ inline I32x16 negative(I32x16 x) {
 inline constexpr int kColumns = 4;
 /// Fewest columns of a micro-kernel over a tile.
 inline constexpr int kFewestColumns = 1;
+/// True if there are kernels of three columns.
+inline constexpr bool kThreeColumns = true;
 /// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;

@@ -319,6 +319,8 @@ using DotInPlace = void;
 inline constexpr int kColumns = 8;
 /// Fewest columns of a micro-kernel over a tile of one panel.
 inline constexpr int kFewestColumns = 4;
+/// True if there are kernels of three columns.
+inline constexpr bool kThreeColumns = false;
 /// Panels per tile, and columns of a micro-kernel over several panels: as many sums as eight
 /// columns of one panel, but each broadcast activation serves two panels. Otherwise loads would be
 /// the limit.

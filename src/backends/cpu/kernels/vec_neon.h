@@ -437,6 +437,8 @@ using DotInPlace = void;
 inline constexpr int kColumns = 4;
 /// Fewest columns of a micro-kernel over a tile.
 inline constexpr int kFewestColumns = 1;
+/// True if there are kernels of three columns.
+inline constexpr bool kThreeColumns = false;
 /// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;

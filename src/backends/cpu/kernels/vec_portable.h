@@ -325,6 +325,8 @@ inline constexpr int kColumns = 4;
 /// Fewest columns of a micro-kernel over a tile: narrower kernels would double the code without use
 /// on these machines.
 inline constexpr int kFewestColumns = kColumns;
+/// True if there are kernels of three columns.
+inline constexpr bool kThreeColumns = false;
 /// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
 inline constexpr int kTileColumns = kColumns;
