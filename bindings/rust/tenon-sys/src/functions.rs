@@ -596,6 +596,16 @@ pub struct Api {
     pub tenon_session_add_adapter: Option<unsafe extern "C" fn(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status>,
     /// Back to the model itself. STATE as tenon_session_add_adapter.
     pub tenon_session_clear_adapters: Option<unsafe extern "C" fn(session: *mut tenon_session) -> tenon_status>,
+    /// Writes an adapter of any form as a GGUF file, which llama.cpp reads, too. Factors of rsLoRA and of
+    /// patterns stand in its values. path of the adapter, as in tenon_adapter_open model path of the model
+    /// that it was trained for, whose weights are not read target complete or not there at all UNSUPPORTED
+    /// for what such a file cannot say (DoRA, biases, saved modules), naming the tensor, and for another
+    /// model's; FORMAT; IO. Any thread.
+    pub tenon_adapter_convert: Option<unsafe extern "C" fn(path: *const c_char, model: *const c_char, target: *const c_char) -> tenon_status>,
+    /// Makes the sum of two adapters of one model, each times its scale, as an adapter: a session takes all
+    /// of it at once, with one slot. The two may be destroyed. ARGUMENT for different models and a scale that
+    /// is not finite; LIMIT if the ranks add up to more than "adapter_rank". Any thread.
+    pub tenon_adapter_sum: Option<unsafe extern "C" fn(adapter: *const tenon_adapter, scale: f64, other: *const tenon_adapter, other_scale: f64, sum: *mut *mut tenon_adapter) -> tenon_status>,
 }
 
 impl Api {
@@ -774,6 +784,8 @@ impl Api {
                 tenon_adapter_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_adapter)>>(find(c"tenon_adapter_destroy")),
                 tenon_session_add_adapter: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_adapter, f64) -> tenon_status>>(find(c"tenon_session_add_adapter")),
                 tenon_session_clear_adapters: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session) -> tenon_status>>(find(c"tenon_session_clear_adapters")),
+                tenon_adapter_convert: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const c_char) -> tenon_status>>(find(c"tenon_adapter_convert")),
+                tenon_adapter_sum: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_adapter, f64, *const tenon_adapter, f64, *mut *mut tenon_adapter) -> tenon_status>>(find(c"tenon_adapter_sum")),
             }
         }
     }
@@ -949,6 +961,8 @@ impl Api {
             tenon_adapter_destroy: Some(linked::tenon_adapter_destroy),
             tenon_session_add_adapter: Some(linked::tenon_session_add_adapter),
             tenon_session_clear_adapters: Some(linked::tenon_session_clear_adapters),
+            tenon_adapter_convert: Some(linked::tenon_adapter_convert),
+            tenon_adapter_sum: Some(linked::tenon_adapter_sum),
         }
     }
 }
@@ -1562,5 +1576,15 @@ pub mod linked {
         pub fn tenon_session_add_adapter(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status;
         /// Back to the model itself. STATE as tenon_session_add_adapter.
         pub fn tenon_session_clear_adapters(session: *mut tenon_session) -> tenon_status;
+        /// Writes an adapter of any form as a GGUF file, which llama.cpp reads, too. Factors of rsLoRA and of
+        /// patterns stand in its values. path of the adapter, as in tenon_adapter_open model path of the
+        /// model that it was trained for, whose weights are not read target complete or not there at all
+        /// UNSUPPORTED for what such a file cannot say (DoRA, biases, saved modules), naming the tensor, and
+        /// for another model's; FORMAT; IO. Any thread.
+        pub fn tenon_adapter_convert(path: *const c_char, model: *const c_char, target: *const c_char) -> tenon_status;
+        /// Makes the sum of two adapters of one model, each times its scale, as an adapter: a session takes
+        /// all of it at once, with one slot. The two may be destroyed. ARGUMENT for different models and a
+        /// scale that is not finite; LIMIT if the ranks add up to more than "adapter_rank". Any thread.
+        pub fn tenon_adapter_sum(adapter: *const tenon_adapter, scale: f64, other: *const tenon_adapter, other_scale: f64, sum: *mut *mut tenon_adapter) -> tenon_status;
     }
 }

@@ -741,6 +741,8 @@ pub static TENON: Interface = Interface {
         ("tenon_adapter_destroy", &["void", "tenon_adapter*"]),
         ("tenon_session_add_adapter", &["tenon_status", "tenon_session*", "const tenon_adapter*", "double"]),
         ("tenon_session_clear_adapters", &["tenon_status", "tenon_session*"]),
+        ("tenon_adapter_convert", &["tenon_status", "const char*", "const char*", "const char*"]),
+        ("tenon_adapter_sum", &["tenon_status", "const tenon_adapter*", "double", "const tenon_adapter*", "double", "tenon_adapter**"]),
     ],
 };
 /// `tenon/server.h`.
@@ -818,6 +820,8 @@ pub static SERVER: Interface = Interface {
         ("tenon_server_add_model", &["tenon_status", "tenon_server*", "const char*", "size_t", "const tenon_model*", "const tenon_options*", "uint64_t"]),
         ("tenon_server_add_engine", &["tenon_status", "tenon_server*", "const char*", "size_t", "const tenon_model*", "tenon_engine*", "uint64_t"]),
         ("tenon_server_add_file", &["tenon_status", "tenon_server*", "const char*", "size_t", "const tenon_server_model_file*"]),
+        ("tenon_server_add_adapter", &["tenon_status", "tenon_server*", "const char*", "size_t", "const char*", "const char*", "double"]),
+        ("tenon_server_remove_adapter", &["tenon_status", "tenon_server*", "const char*", "size_t"]),
         ("tenon_server_listen_tcp", &["tenon_status", "tenon_server*", "const char*", "uint16_t", "uint16_t*"]),
         ("tenon_server_listen_unix", &["tenon_status", "tenon_server*", "const char*"]),
         ("tenon_server_start", &["tenon_status", "tenon_server*", "uint32_t"]),
