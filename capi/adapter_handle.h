@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "arch/adapter/adapter.h"
 #include "handle.h"
@@ -15,10 +16,10 @@ struct tenon_adapter : tenon::capi::Handle<tenon_adapter> {
 
   tenon_adapter(std::shared_ptr<tenon::capi::Host> of_model,
                 std::shared_ptr<const tenon::Model> trained_for,
-                std::shared_ptr<const tenon::Adapter> read)
-      : host(std::move(of_model)), model(std::move(trained_for)), adapter(std::move(read)) {}
+                std::vector<tenon::ScaledAdapter> summed)
+      : host(std::move(of_model)), model(std::move(trained_for)), sum(std::move(summed)) {}
 
   std::shared_ptr<tenon::capi::Host> host;  ///< first member: outlives all users of its callbacks
   std::shared_ptr<const tenon::Model> model;
-  std::shared_ptr<const tenon::Adapter> adapter;
+  std::vector<tenon::ScaledAdapter> sum;  ///< without scales of 0
 };

@@ -4,8 +4,9 @@
 #include "base/thread_team.h"
 #include "fence.h"
 #include "host.h"
+#include "model/ggml_tokenizer.h"
+#include "model/gguf_order.h"
 #include "model/importance_collector.h"
-#include "model/open_model.h"
 #include "option_readers.h"
 #include "option_set.h"
 #include "quantize/file_types.h"
@@ -39,7 +40,7 @@ tenon::QuantizeOptions options_in(const tenon_quantize_options* options) {
 }
 
 std::shared_ptr<const tenon::ModelFile> source_of(const char* path) {
-  return tenon::open_model(std::string(name_in(path, "path")), {tenon::System::real(), {}});
+  return tenon::open_in_gguf_order(std::string(name_in(path, "path")), tenon::System::real());
 }
 
 }  // namespace
@@ -60,7 +61,12 @@ tenon_status tenon_quantize(const char* path, const char* target,
       };
     }
     const std::string out(name_in(target, "target"));
-    tenon::write_quantized(tenon::System::real(), *source_of(path), out, known);
+    const auto source = source_of(path);
+    const auto system = tenon::System::real();
+    known.add_keys = [&](tenon::GgufOutput& file) {
+      tenon::add_ggml_tokenizer(file, *source, system);
+    };
+    tenon::write_quantized(system, *source, out, known);
   });
 }
 

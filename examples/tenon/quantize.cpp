@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tenon/tenon.hpp>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct QuantizeFlags {
   std::string embedding_format;
   tenon::QuantizeOptions options;
   bool dry_run = false;
+  std::string adapter;
 };
 
 void print_plan(const QuantizeFlags& flags) {
@@ -38,6 +40,12 @@ void print_plan(const QuantizeFlags& flags) {
           size_text(change.bytes_after) + "\n");
   }
   print(size_text(before) + " -> " + size_text(after) + "\n");
+  flush();
+}
+
+void print_size(const std::string& path) {
+  std::error_code ignored;
+  print(path + ": " + size_text(std::filesystem::file_size(path, ignored)) + "\n");
   flush();
 }
 
@@ -61,8 +69,19 @@ void quantize(QuantizeFlags flags) {
   };
   tenon::quantize(flags.model, flags.path, flags.options);
   progress.clear();
-  std::error_code ignored;
-  print(flags.path + ": " + size_text(std::filesystem::file_size(flags.path, ignored)) + "\n");
+  print_size(flags.path);
+}
+
+/// Tells why other programs cannot read the tokenizer of a converted folder.
+void print_tokenizer_note(const std::string& path) {
+  constexpr std::string_view kOnly = "tokenizer.huggingface.only";
+  const tenon::Model model(path, {.metadata_only = true});
+  for (size_t i = 0; i < model.num_metadata(); ++i) {
+    const tenon_metadata entry = model.metadata(i);
+    if (std::string_view(entry.key, entry.key_length) != kOnly) continue;
+    print("llama.cpp does not read its tokenizer: " + std::string(model.metadata_value(i).text) +
+          "\n");
+  }
   flush();
 }
 
@@ -131,7 +150,20 @@ void add_convert(CLI::App& app) {
   command->add_option("--threads,-t", flags->options.threads, "Threads; 0: all that may be used")
       ->type_name("N")
       ->check(whole_number(0, 1024));
-  command->callback([flags] { quantize(*flags); });
+  command
+      ->add_option("--lora", flags->adapter,
+                   "Write this adapter of MODEL as a GGUF file instead: a PEFT folder")
+      ->type_name("ADAPTER");
+  command->callback([flags] {
+    if (flags->adapter.empty()) {
+      quantize(*flags);
+      if (!flags->dry_run) print_tokenizer_note(flags->path);
+      return;
+    }
+    if (flags->path.empty()) throw CLI::RequiredError("OUT");
+    tenon::convert_adapter(flags->adapter, flags->model, flags->path);
+    print_size(flags->path);
+  });
 }
 
 }  // namespace tenon_program

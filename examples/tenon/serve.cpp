@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -48,6 +49,7 @@ struct ServeFlags {
   double request_seconds = 0;
   double stop_seconds = 10;
   bool no_echo_repair = false;
+  std::vector<std::string> adapters;  ///< NAME=PATH[:SCALE]
   OptionFlags model_options;
   OptionFlags engine_options;
 };
@@ -138,6 +140,55 @@ std::optional<int64_t> context_of(const ServeFlags& flags) {
   return static_cast<int64_t>(flags.context);
 }
 
+struct AdapterFlag {
+  std::string name;
+  std::string path;
+  double scale = 1;
+};
+
+/// Parses NAME=PATH[:SCALE]. A colon with no number after it is part of the path.
+AdapterFlag read_adapter_flag(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0 || equals + 1 == text.size()) {
+    throw Failure("--adapter: \"" + text + "\" is not of the form NAME=PATH[:SCALE]");
+  }
+  AdapterFlag flag{text.substr(0, equals), text.substr(equals + 1)};
+  const size_t colon = flag.path.rfind(':');
+  if (colon == flag.path.npos) return flag;
+  const char* begin = flag.path.c_str() + colon + 1;
+  char* end = nullptr;
+  const double scale = std::strtod(begin, &end);
+  if (end == begin || *end != '\0') return flag;
+  flag.scale = scale;
+  flag.path.resize(colon);
+  return flag;
+}
+
+/// Options of the models, with slots for the adapters.
+tenon::ExtraOptions model_options_of(const ServeFlags& flags) {
+  tenon::ExtraOptions options = flags.model_options.values();
+  const bool has_slots = std::any_of(options.begin(), options.end(), [](const auto& option) {
+    return option.first == "adapter_slots";
+  });
+  if (!flags.adapters.empty() && !has_slots) {
+    options.emplace_back("adapter_slots",
+                         std::to_string(std::max<size_t>(flags.adapters.size(), 4)));
+  }
+  return options;
+}
+
+void add_adapters(tenon_server* server, const ServeFlags& flags) {
+  if (!flags.adapters.empty() && flags.models.size() != 1) {
+    throw Failure("--adapter: there must be one model, whose adapters they are");
+  }
+  for (const std::string& text : flags.adapters) {
+    const AdapterFlag adapter = read_adapter_flag(text);
+    check_server(tenon_server_add_adapter(server, adapter.name.data(), adapter.name.size(), nullptr,
+                                          adapter.path.c_str(), adapter.scale));
+    print("serving " + printable(adapter.name, 200) + ", an adapter\n");
+  }
+}
+
 /// Loads all models now. log: receives the library's messages.
 void add_models(tenon_server* server, const ServeFlags& flags, std::deque<tenon::Model>& models,
                 const tenon::Log& log) {
@@ -147,7 +198,7 @@ void add_models(tenon_server* server, const ServeFlags& flags, std::deque<tenon:
     ProgressBar loading("loading");
     const tenon::Model& model = models.emplace_back(
         flags.models[i], tenon::ModelOptions{.default_context = context_of(flags),
-                                             .extra = flags.model_options.values(),
+                                             .extra = model_options_of(flags),
                                              .progress =
                                                  [&loading](double fraction) {
                                                    loading.update(fraction);
@@ -171,7 +222,7 @@ std::string lines_of(const tenon::ExtraOptions& options) {
 
 /// Lets the server load models on request.
 void add_files(tenon_server* server, const ServeFlags& flags) {
-  const std::string model_options = lines_of(flags.model_options.values());
+  const std::string model_options = lines_of(model_options_of(flags));
   const std::string engine_options = lines_of(flags.engine_options.values());
   for (size_t i = 0; i < flags.models.size(); ++i) {
     tenon_server_model_file file{};
@@ -206,6 +257,7 @@ void serve(const ServeFlags& flags) {
   } else {
     add_models(server.get(), flags, models, log);
   }
+  add_adapters(server.get(), flags);
   listen(server.get(), flags);
   check_server(tenon_server_start(server.get(), 0));
   flush();
@@ -227,6 +279,15 @@ void add_serve(CLI::App& app) {
   command->add_option("--name,--alias,-a", flags->names,
                       "Name under which clients ask for the model (default: that of its file "
                       "without .gguf); one for each model, in their order");
+  command
+      ->add_option(
+          "--adapter", flags->adapters,
+          "Adapter (LoRA) under a name that clients give as the model, or by its number in "
+          "\"lora\"; --lora adds one to all answers instead")
+      ->type_name("NAME=PATH[:SCALE]")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--host", flags->host, "Name or address to listen on")
       ->type_name("HOST")
       ->capture_default_str();

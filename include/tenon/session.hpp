@@ -149,10 +149,10 @@ class Session {
 
   /// The sum of these adapters changes the model for this session: before its first token.
   void set_adapters(std::span<const ScaledAdapter> adapters) {
+    if (adapters.empty()) return check(tenon_session_clear_adapters(get()));
+    const Adapter sum = Adapter::sum(adapters);
     check(tenon_session_clear_adapters(get()));
-    for (const ScaledAdapter& one : adapters) {
-      check(tenon_session_add_adapter(get(), one.adapter->get(), static_cast<double>(one.scale)));
-    }
+    check(tenon_session_add_adapter(get(), sum.get(), 1));
   }
   void set_adapter(const Adapter& adapter, float scale = 1.0f) {
     const ScaledAdapter one{&adapter, scale};

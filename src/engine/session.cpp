@@ -513,10 +513,10 @@ void Session::set_adapters(std::span<const ScaledAdapter> adapters) {
   put_adapters({adapters.begin(), adapters.end()});
 }
 
-void Session::add_adapter(const ScaledAdapter& adapter) {
+void Session::add_adapters(std::span<const ScaledAdapter> adapters) {
   const Use use(*this);
   std::vector<ScaledAdapter> sum = adapters_;
-  sum.push_back(adapter);
+  sum.insert(sum.end(), adapters.begin(), adapters.end());
   put_adapters(std::move(sum));
 }
 

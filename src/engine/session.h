@@ -62,8 +62,8 @@ class Session {
   /// with tokens in the text, and without the model's option adapter_slots; otherwise as
   /// AdapterBank::take. Nothing changes then.
   void set_adapters(std::span<const ScaledAdapter> adapters);
-  /// Adds one to those that are set.
-  void add_adapter(const ScaledAdapter& adapter);
+  /// Adds these to those that are set.
+  void add_adapters(std::span<const ScaledAdapter> adapters);
 
   /// Queues tokens. Throws Argument for a token outside the vocabulary, Limit "tokens N > context
   /// M"; nothing is queued then.

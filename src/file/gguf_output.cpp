@@ -64,11 +64,31 @@ void GgufOutput::add(std::string_view key, std::span<const std::string> values) 
   for (const std::string& value : values) put_text(keys_, value);
 }
 
-void GgufOutput::add(std::string_view key, std::span<const int32_t> values) {
+template <typename T>
+void GgufOutput::put_list(std::string_view key, ValueType type, std::span<const T> values) {
   put_key(key, ValueType::Array);
-  put(keys_, static_cast<uint32_t>(ValueType::I32));
+  put(keys_, static_cast<uint32_t>(type));
   put<uint64_t>(keys_, values.size());
-  for (const int32_t value : values) put(keys_, value);
+  for (const T value : values) put(keys_, value);
+}
+
+void GgufOutput::add(std::string_view key, std::span<const int32_t> values) {
+  put_list(key, ValueType::I32, values);
+}
+
+void GgufOutput::add(std::string_view key, std::span<const uint32_t> values) {
+  put_list(key, ValueType::U32, values);
+}
+
+void GgufOutput::add(std::string_view key, std::span<const float> values) {
+  put_list(key, ValueType::F32, values);
+}
+
+void GgufOutput::add(std::string_view key, std::span<const std::byte> values) {
+  put_key(key, ValueType::Array);
+  put(keys_, static_cast<uint32_t>(ValueType::U8));
+  put<uint64_t>(keys_, values.size());
+  keys_.insert(keys_.end(), values.begin(), values.end());
 }
 
 void GgufOutput::add(std::string_view key, const MetadataValue& value) {

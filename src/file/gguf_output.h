@@ -33,6 +33,9 @@ class GgufOutput {
   void add(std::string_view key, const char* value) { add(key, std::string_view(value)); }
   void add(std::string_view key, std::span<const std::string> values);
   void add(std::string_view key, std::span<const int32_t> values);
+  void add(std::string_view key, std::span<const uint32_t> values);
+  void add(std::string_view key, std::span<const float> values);
+  void add(std::string_view key, std::span<const std::byte> values);  ///< u8
   /// Adds a value as it was read from a file, of the same type.
   void add(std::string_view key, const MetadataValue& value);
 
@@ -55,6 +58,8 @@ class GgufOutput {
   };
 
   void put_key(std::string_view key, ValueType type);
+  template <typename T>
+  void put_list(std::string_view key, ValueType type, std::span<const T> values);
   void put_text(std::vector<std::byte>& out, std::string_view text);
   void pad();
 

@@ -62,10 +62,8 @@ AdapterBank::AdapterBank(const ModelProgram& program, DeviceTurn& turn,
       system_(std::move(system)),
       slots_(program.adapters.num_slots - 1) {}
 
-void AdapterBank::check(const Adapter& adapter) const {
-  const std::shared_ptr<const Adapter> borrowed(std::shared_ptr<const Adapter>(), &adapter);
-  const ScaledAdapter one{borrowed, 1.0f};
-  (void)factors_of_sites(program_.adapters, {&one, 1});
+void AdapterBank::check(std::span<const ScaledAdapter> adapters) const {
+  (void)factors_of_sites(program_.adapters, adapters);
 }
 
 uint32_t AdapterBank::num_used() const {

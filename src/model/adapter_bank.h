@@ -35,8 +35,8 @@ class AdapterBank {
   /// all slots are in use, NoMemory, and the backend's errors.
   [[nodiscard]] std::shared_ptr<const AdapterLease> take(std::span<const ScaledAdapter> adapters);
 
-  /// Throws what take() would for the adapter alone, except Busy.
-  void check(const Adapter& adapter) const;
+  /// Throws what take() would, except Busy.
+  void check(std::span<const ScaledAdapter> adapters) const;
 
   /// Slots for adapters.
   [[nodiscard]] uint32_t num_slots() const { return static_cast<uint32_t>(slots_.size()); }

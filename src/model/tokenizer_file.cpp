@@ -42,24 +42,29 @@ std::unique_ptr<const Tokenizer> try_json(const ByteSource& source,
 }  // namespace
 
 bool has_json_tokenizer(const Metadata& metadata) {
-  return metadata.contains(kTokenizerJsonKey) && !metadata.contains("tokenizer.ggml.model");
+  return metadata.contains(kTokenizerJsonKey) &&
+         (!metadata.contains("tokenizer.ggml.model") || metadata.contains(kTokenizerJsonCountsKey));
+}
+
+TokenRoles roles_of(const Metadata& metadata) {
+  const auto text = [&](std::string_view key) {
+    return metadata.get_or<std::string_view>(key, "");
+  };
+  TokenRoles roles{
+      text(kBosTextKey), text(kEosTextKey), text(kPaddingTextKey), text(kUnknownTextKey), {}};
+  for (const int32_t token : metadata.get_or<std::vector<int32_t>>(kEndTokensKey, {})) {
+    roles.end_tokens.push_back(token);
+  }
+  return roles;
 }
 
 std::unique_ptr<const Tokenizer> read_tokenizer(const ModelFile& file,
                                                 const std::shared_ptr<System>& system) {
   refuse_other_kinds(file);
   if (has_json_tokenizer(file.metadata())) {
-    const Metadata& metadata = file.metadata();
-    const auto text = [&](std::string_view key) {
-      return metadata.get_or<std::string_view>(key, "");
-    };
-    TokenRoles roles{
-        text(kBosTextKey), text(kEosTextKey), text(kPaddingTextKey), text(kUnknownTextKey), {}};
-    for (const int32_t token : metadata.get_or<std::vector<int32_t>>(kEndTokensKey, {})) {
-      roles.end_tokens.push_back(token);
-    }
-    return make_json_tokenizer(text(kTokenizerJsonKey), file.name() + "/tokenizer.json", system,
-                               roles);
+    const auto json = file.metadata().get_or<std::string_view>(kTokenizerJsonKey, "");
+    return make_json_tokenizer(json, file.name() + "/tokenizer.json", system,
+                               roles_of(file.metadata()));
   }
   Vocabulary vocabulary = read_vocabulary(file.metadata());
   try {

@@ -8,6 +8,7 @@
 #include "base/system.h"
 #include "file/model_file.h"
 #include "text/tokenizer/tokenizer.h"
+#include "text/tokenizer_json/json_tokenizer.h"
 
 namespace tenon {
 
@@ -16,6 +17,9 @@ std::unique_ptr<const Tokenizer> empty_tokenizer(const std::shared_ptr<System>& 
 
 /// True for a model whose tokenizer is a tokenizer.json, as in folders.
 bool has_json_tokenizer(const Metadata& metadata);
+
+/// Roles of tokens that such a model names; views of the metadata.
+TokenRoles roles_of(const Metadata& metadata);
 
 /// The tokenizer of an open model file. Errors as read_vocabulary and make_tokenizer, prefixed with
 /// the file's name.

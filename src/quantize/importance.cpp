@@ -35,6 +35,12 @@ void check_values(const std::string& file, const WeightInputs& inputs) {
   }
 }
 
+/// A stack has a matrix for each expert; rows of a matrix share their inputs.
+uint64_t num_matrices(const TensorInfo& tensor) {
+  if (tensor.rank <= 2) return 1;
+  return tensor.num_values() / tensor.row_values() / tensor.shape[tensor.rank - 2];
+}
+
 std::vector<float> floats_of(const ModelFile& file, const TensorInfo& tensor) {
   if (tensor.format != Format::F32) {
     fail(Code::Format, "{}: {} is {}, not f32", file.name(), tenon::quoted(tensor.name),
@@ -225,19 +231,26 @@ const WeightInputs* ImportanceMatrix::find(std::string_view tensor) const {
   return nullptr;
 }
 
-std::vector<float> ImportanceMatrix::of(const TensorInfo& tensor) const {
+void ImportanceMatrix::expect_sizes_of(const TensorInfo& tensor) const {
   const WeightInputs* inputs = find(tensor.name);
-  if (inputs == nullptr) return {};
+  if (inputs == nullptr) return;
   const uint64_t columns = tensor.row_values();
-  // A stack has a matrix for each expert; rows of a matrix share their inputs.
   const uint64_t matrices = inputs->sums.size() / columns;
-  const uint64_t most =
-      tensor.rank > 2 ? tensor.num_values() / columns / tensor.shape[tensor.rank - 2] : 1;
+  const uint64_t most = num_matrices(tensor);
   if (inputs->sums.size() % columns != 0 || (matrices != 1 && matrices != most) ||
       (inputs->counts.size() != 1 && inputs->counts.size() != matrices)) {
     fail(Code::Argument, "importance of {}: {} values for {} matrices of {} columns",
          tenon::quoted(tensor.name), inputs->sums.size(), most, columns);
   }
+}
+
+std::vector<float> ImportanceMatrix::of(const TensorInfo& tensor) const {
+  const WeightInputs* inputs = find(tensor.name);
+  if (inputs == nullptr) return {};
+  expect_sizes_of(tensor);
+  const uint64_t columns = tensor.row_values();
+  const uint64_t matrices = inputs->sums.size() / columns;
+  const uint64_t most = num_matrices(tensor);
   std::vector<float> shares(most * columns, 1.0f);
   for (uint64_t m = 0; m < most; ++m) {
     const uint64_t from = matrices == 1 ? 0 : m;

@@ -44,6 +44,8 @@ class ImportanceMatrix {
   /// Empty if nothing is known of the tensor. A gate takes what is known of the matrix beside it,
   /// whose input is the same. Throws Argument if the sizes differ.
   [[nodiscard]] std::vector<float> of(const TensorInfo& tensor) const;
+  /// Throws what of() would.
+  void expect_sizes_of(const TensorInfo& tensor) const;
   /// Whether of() has a result.
   [[nodiscard]] bool knows(std::string_view tensor) const { return find(tensor) != nullptr; }
 

@@ -201,10 +201,12 @@ class FormatChooser {
 
   /// Checks sizes, and that formats which need importance have it.
   void expect_importance(const TensorInfo& tensor, Format format) const {
+    const bool is_needed =
+        needs_importance(format) || (needs_importance(type_) && format == type_.format);
     if (importance_->knows(tensor.name)) {
-      (void)importance_->of(tensor);
-    } else if (needs_importance(format) && !options_.without_importance &&
-               tensor.name != "output.weight" && tensor.name != "token_embd.weight") {
+      importance_->expect_sizes_of(tensor);
+    } else if (is_needed && !options_.without_importance && tensor.name != "output.weight" &&
+               tensor.name != "token_embd.weight") {
       fail(
           Code::Unsupported,
           "{}: {} becomes {}, which needs importance, and {} knows nothing of this tensor: give it "
@@ -452,6 +454,7 @@ void write_quantized(const std::shared_ptr<System>& system, const ModelFile& fil
   if (number != UINT32_MAX) out.add("general.file_type", number);
   out.add("general.quantization_version", uint32_t{2});
   if (importance) add_importance_keys(out, *importance, options.importance);
+  if (options.add_keys) options.add_keys(out);
   for (size_t i = 0; i < changes.size(); ++i) {
     const TensorInfo& tensor = file.tensors()[i];
     out.add_tensor(tensor.name, std::span(tensor.shape).first(tensor.rank), changes[i].to);

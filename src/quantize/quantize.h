@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/system.h"
+#include "file/gguf_output.h"
 #include "file/model_file.h"
 #include "quant/formats.h"
 
@@ -30,6 +31,8 @@ struct QuantizeOptions {
   bool without_importance = false;  ///< accepts such types without an importance matrix
   std::string importance{};         ///< path of an importance matrix, or empty
   uint32_t threads = 0;             ///< 0: all that the process may use
+  /// Adds keys that the model's file lacks; may be empty.
+  std::function<void(GgufOutput& out)> add_keys{};
   /// Returns false to cancel. `tensor` is the one whose bytes come next.
   std::function<bool(std::string_view tensor, double fraction)> progress{};
 };

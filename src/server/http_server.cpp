@@ -119,7 +119,7 @@ void HttpServer::Loads::post(std::shared_ptr<tenon_http::Task> task) noexcept {
 
 bool HttpServer::has_thread(const ServedModel& model) {
   const std::lock_guard lock(mutex_);
-  return computed_names_.contains(model.name());
+  return computed_names_.contains(model.itself().name());
 }
 
 void HttpServer::compute(size_t model) {
@@ -145,7 +145,7 @@ void HttpServer::compute_on_loop(const ServedModel& model) {
     std::shared_ptr<const ServedModel> held;  // keeps the model loaded during a step
     Task task{[this] { step(); }};
   };
-  const auto steps = std::make_shared<Steps>(*this, state_.models->use(&model.name()));
+  const auto steps = std::make_shared<Steps>(*this, state_.models->use(&model.itself().name()));
   loop_.post({steps, &steps->task});
 }
 

@@ -39,6 +39,11 @@ class HttpServer {
   void add(std::string name, ModelFile file) {
     state_.models->add(std::move(name), std::move(file));
   }
+  /// Thread-safe; errors as the registry's.
+  void add_adapter(const std::string* model, ServedAdapter adapter) {
+    state_.models->add_adapter(model, std::move(adapter));
+  }
+  void remove_adapter(const std::string& name) { state_.models->remove_adapter(name); }
   /// Call before run(). Returns the port. Throws ListenError.
   uint16_t listen_tcp(const std::string& host, uint16_t port);
   void listen_unix(const std::string& path);

@@ -3,6 +3,7 @@
 #include <array>
 #include <exception>
 
+#include "server/protocols/lora.h"
 #include "server/routes.h"
 
 namespace tenon_http {
@@ -31,6 +32,8 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/v1/models", handle_models, false, true},
     {"GET", "/v1/models/", handle_model, false, true},
     {"POST", "/v1/models/", handle_model_control},
+    {"GET", "/lora-adapters", handle_adapters, false, true},
+    {"POST", "/lora-adapters", handle_adapter_scales},
     {"POST", "/v1/chat/completions", handle_chat_completions},
     {"POST", "/v1/completions", handle_completions},
     {"POST", "/v1/responses", handle_responses},
@@ -178,8 +181,9 @@ const Route& admit(const HttpRequest& request, const ServerState& state) {
 
 }  // namespace
 
-const ServedModel& ServerState::model(const std::string* name, const HttpRequest& request) const {
-  std::shared_ptr<const ServedModel> found = models->use(name);
+const ServedModel& ServerState::model(const Fields& fields, const HttpRequest& request) const {
+  std::shared_ptr<const ServedModel> found = models->use(ModelChoice{
+      .name = fields.text("model"), .adapters = read_lora(fields), .share = share_of(request)});
   const ServedModel& model = *found;
   request.record->use(std::move(found));
   return model;

@@ -13,6 +13,7 @@
 #include "server/compat/echo_memory.h"
 #include "server/compat/thought_signer.h"
 #include "server/http/exchange.h"
+#include "server/json/fields.h"
 #include "server/operations/api_keys.h"
 #include "server/operations/request_journal.h"
 #include "server/protocols/response_store.h"
@@ -50,9 +51,9 @@ struct ServerState {
   std::atomic<uint64_t> num_requests{0};
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
-  /// Model of that name, or the only model if `name` is null; stays loaded while the request runs.
-  /// Throws ApiError 404, and ModelNotReady, which the router handles.
-  [[nodiscard]] const ServedModel& model(const std::string* name, const HttpRequest& request) const;
+  /// Model that a body asks for by "model" and "lora", or the only model; stays loaded while the
+  /// request runs. Throws ApiError 404 and 400, and ModelNotReady, which the router handles.
+  [[nodiscard]] const ServedModel& model(const Fields& fields, const HttpRequest& request) const;
 };
 
 /// Work left for the loop after a request is understood.

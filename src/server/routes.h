@@ -13,6 +13,8 @@ Start handle_slots(const HttpRequest& request, ServerState& state);
 Start handle_models(const HttpRequest& request, ServerState& state);
 Start handle_model(const HttpRequest& request, ServerState& state);
 Start handle_model_control(const HttpRequest& request, ServerState& state);
+Start handle_adapters(const HttpRequest& request, ServerState& state);
+Start handle_adapter_scales(const HttpRequest& request, ServerState& state);
 Start handle_chat_completions(const HttpRequest& request, ServerState& state);
 Start handle_completions(const HttpRequest& request, ServerState& state);
 Start handle_embeddings(const HttpRequest& request, ServerState& state);

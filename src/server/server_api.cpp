@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -167,6 +168,26 @@ tenon_status tenon_server_add_file(tenon_server* server, const char* name, size_
     measure(model, known.cache_bytes);
     not_running(server).server.add(checked_name(name, name_length), std::move(model));
   });
+}
+
+tenon_status tenon_server_add_adapter(tenon_server* server, const char* name, size_t name_length,
+                                      const char* model, const char* path, double scale) {
+  return server_fence([&] {
+    if (checked_server(server).has_stopped) {
+      throw tenon::Error(tenon::Code::State, "the server was stopped");
+    }
+    if (path == nullptr) refuse_argument("the path of the adapter is NULL");
+    if (!std::isfinite(static_cast<float>(scale))) refuse_argument("the scale is no number");
+    ServedAdapter adapter{.name = checked_name(name, name_length), .path = path, .scale = scale};
+    const std::string of_model = model == nullptr ? "" : model;
+    server->server.add_adapter(model == nullptr ? nullptr : &of_model, std::move(adapter));
+  });
+}
+
+tenon_status tenon_server_remove_adapter(tenon_server* server, const char* name,
+                                         size_t name_length) {
+  return server_fence(
+      [&] { checked_server(server).server.remove_adapter(checked_name(name, name_length)); });
 }
 
 tenon_status tenon_server_listen_tcp(tenon_server* server, const char* host, uint16_t port,

@@ -8,10 +8,12 @@
 
 #include "arch/adapter/adapter.h"
 #include "arch/adapter/adapter_places.h"
+#include "arch/adapter/gguf_adapter_output.h"
 #include "arch/adapter/merged_model.h"
 #include "engine/session.h"
 #include "file/open.h"
 #include "model/adapter_bank.h"
+#include "model/gguf_order.h"
 #include "model/model.h"
 #include "model/open_model.h"
 #include "tests/base/expect_error.h"
@@ -83,6 +85,37 @@ TEST_P(AdapterFolder, HasTheSameLogitsAsGguf) {
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no form in GGUF";
   EXPECT_LE(error_of(file, "1"), 2e-4);
   EXPECT_LE(error_of(file, "0.5"), 2e-4);
+}
+
+TEST_P(AdapterFolder, IsWrittenAsGguf) {
+  const TempFolder temp;
+  const std::string file = temp.path("adapter.gguf");
+  const auto model = open_in_gguf_order(base_of(GetParam()), System::real());
+  const auto adapter = read_adapter(path_, *model, System::real());
+  const bool can_say = adapter->biases.empty() && adapter->replaced.empty() &&
+                       std::ranges::all_of(adapter->changes, [](const LowRankChange& one) {
+                         return one.magnitudes.empty();
+                       });
+  if (!can_say) {
+    expect_error(Code::Unsupported, HasSubstr("no GGUF file of an adapter says"),
+                 [&] { write_gguf_adapter(System::real(), *adapter, *model, file); });
+    EXPECT_FALSE(std::filesystem::exists(file));
+    return;
+  }
+  write_gguf_adapter(System::real(), *adapter, *model, file);
+  EXPECT_LE(error_of(file, "1"), 2e-4);
+  EXPECT_LE(error_of(file, "0.5"), 2e-4);
+  // As the converter of llama.cpp writes it, where that keeps the factors.
+  const std::string given = path_ + "/adapter.gguf";
+  if (!std::filesystem::exists(given)) return;
+  const auto ours = open_model_file(file, {System::real(), {}});
+  const auto theirs = open_model_file(given, {System::real(), {}});
+  for (const TensorInfo& tensor : theirs->tensors()) {
+    const TensorInfo* same = ours->find(tensor.name);
+    ASSERT_NE(same, nullptr) << tensor.name;
+    EXPECT_EQ(same->shape, tensor.shape) << tensor.name;
+  }
+  EXPECT_EQ(ours->tensors().size(), theirs->tensors().size());
 }
 
 TEST_P(AdapterFolder, OfScaleZeroIsTheBase) {

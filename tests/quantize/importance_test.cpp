@@ -440,5 +440,15 @@ TEST_F(QuantizeByImportance, TypesThatNeedItNeedItOfEachMatrix) {
       (void)quantized({.type = "IQ2_XS", .without_importance = true, .importance = path_}));
 }
 
+TEST_F(QuantizeByImportance, ATypeThatNeedsItNeedsItInItsOwnFormat) {
+  write_matrix(kLayers - 1);
+  EXPECT_NO_THROW((void)quantized({.type = "Q2_K", .importance = path_}));
+  expect_error(Code::Unsupported,
+               HasSubstr("\"blk.7.ffn_down.weight\" becomes q2_K, which needs importance"),
+               [&] { (void)quantized({.type = "Q2_K_S", .importance = path_}); });
+  EXPECT_NO_THROW(
+      (void)quantized({.type = "Q2_K_S", .without_importance = true, .importance = path_}));
+}
+
 }  // namespace
 }  // namespace tenon

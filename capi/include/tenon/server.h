@@ -168,6 +168,25 @@ TENON_SERVER_API tenon_status tenon_server_add_file(tenon_server* server, const 
                                                     size_t name_length,
                                                     const tenon_server_model_file* file);
 
+/* Serves an adapter (LoRA) of a model: requests whose "model" is `name` are answered by the model
+ * with the adapter, and "lora" in a request chooses adapters by their number (docs/server.md). May
+ * be called while the server runs. The model was opened with "adapter_slots", one for each
+ * different sum of adapters that answers at once; a request without a slot is answered 429. Answers
+ * are not reused across adapters.
+ *   model  name of a model that was added; NULL: the only one
+ *   path   a folder of PEFT or a GGUF file; read at once, for a model of tenon_server_add_file when
+ *          a request needs it
+ *   scale  in requests for `name`
+ * ARGUMENT for a name as with tenon_server_add_model, an unknown model and a scale that is not
+ * finite; STATE for a model without slots and after tenon_server_stop; errors of
+ * tenon_adapter_open. */
+TENON_SERVER_API tenon_status tenon_server_add_adapter(tenon_server* server, const char* name,
+                                                       size_t name_length, const char* model,
+                                                       const char* path, double scale);
+/* Serves the adapter no longer; running answers keep it. ARGUMENT for an unknown name. */
+TENON_SERVER_API tenon_status tenon_server_remove_adapter(tenon_server* server, const char* name,
+                                                          size_t name_length);
+
 /* ---- 3. Addresses ---------------------------------------------------------------------------- */
 
 /* Accepts connections at an address while the server runs. host: an address, or a name, whose first

@@ -1807,6 +1807,21 @@ TENON_API tenon_status tenon_session_add_adapter(tenon_session* session,
                                                  const tenon_adapter* adapter, double scale);
 /* Back to the model itself. STATE as tenon_session_add_adapter. */
 TENON_API tenon_status tenon_session_clear_adapters(tenon_session* session);
+/* Writes an adapter of any form as a GGUF file, which llama.cpp reads, too. Factors of rsLoRA and of
+ * patterns stand in its values.
+ *   path    of the adapter, as in tenon_adapter_open
+ *   model   path of the model that it was trained for, whose weights are not read
+ *   target  complete or not there at all
+ * UNSUPPORTED for what such a file cannot say (DoRA, biases, saved modules), naming the tensor, and
+ * for another model's; FORMAT; IO. Any thread. */
+TENON_API tenon_status tenon_adapter_convert(const char* path, const char* model,
+                                             const char* target);
+/* Makes the sum of two adapters of one model, each times its scale, as an adapter: a session takes
+ * all of it at once, with one slot. The two may be destroyed. ARGUMENT for different models and a
+ * scale that is not finite; LIMIT if the ranks add up to more than "adapter_rank". Any thread. */
+TENON_API tenon_status tenon_adapter_sum(const tenon_adapter* adapter, double scale,
+                                         const tenon_adapter* other, double other_scale,
+                                         tenon_adapter** sum);
 
 /* ---- 19. Pictures ------------------------------------------------------------------------------
  *

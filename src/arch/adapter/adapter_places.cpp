@@ -41,7 +41,7 @@ AdapterPlaces::AdapterPlaces(const ModelFile& model)
   for (const NamedArchitecture& one : architectures()) {
     if (one.name == name_) form_ = one.architecture->folder;
   }
-  is_folder_ = model.metadata().contains(name_ + ".rope.halves");
+  is_folder_ = model.metadata().get_or<bool>(name_ + ".rope.halves", false);
   num_experts_ = model.metadata().get_or<uint64_t>(name_ + ".expert_count", uint64_t{0});
   if (num_experts_ > SpecLimits::kExperts) {
     fail(Code::Format, "{}: {}.expert_count is {}; the limit is {}", model.name(), name_,

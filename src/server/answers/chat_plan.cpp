@@ -333,7 +333,7 @@ Tokens encode_prompt(const ServedModel& model, ChatRequest& request) {
 
 AnswerPlan plan_chat(const ServedModel& model, ChatRequest request) {
   const tenon::Chat& chat = model.chat(request.tells_tools);
-  model.check_queue();
+  model.reserve();
   EchoPrompt echo{encode_prompt(model, request)};
   if (request.truncates && echo.tokens.size() >= model.context()) {
     echo.tokens = truncate_messages(model, request, std::move(echo.tokens));

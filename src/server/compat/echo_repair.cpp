@@ -60,6 +60,7 @@ ConversationMeaning meaning_of(const ServedModel& model, const ChatRequest& requ
   const bool shows_all = request.tools.choice == "auto" || request.tools.choice == "required";
   return {{{"owner", request.echo.owner},
            {"model", model.name()},
+           {"adapters", model.adapters()},
            {"tools", request.tools.tools},
            {"choice", shows_all ? Json(nullptr) : request.tools.choice},
            {"variables", request.variables}},

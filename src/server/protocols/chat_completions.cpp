@@ -327,7 +327,7 @@ void check_modalities(const Fields& fields) {
 Start handle_chat_completions(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   model.check_generates();
   check_modalities(fields);
   std::vector<std::string> notes;

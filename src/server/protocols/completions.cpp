@@ -271,10 +271,10 @@ void refuse_unserved(const Fields& fields) {
 Start handle_completions(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   model.check_generates();
   refuse_unserved(fields);
-  model.check_queue();
+  model.reserve();
 
   std::vector<Tokens> prompts = read_prompts(fields, model);
   const Sampling sampling = read_sampling(fields, model.tokenizer());

@@ -220,7 +220,7 @@ class Decider {
 Start handle_decisions(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   model.check_generates();
   if (fields.boolean("stream").value_or(false)) fields.refuse("stream", "is not served here");
   Decider::Request asked{.model = &model,

@@ -330,7 +330,7 @@ std::string bare_ranking(const Ranking& run, const RankAnswer& answer) {
 Start handle_embeddings(const HttpRequest& request, ServerState& state) {
   const auto run = std::make_shared<Embedding>(Embedding{.body = parse_json(request.body)});
   const Fields fields(run->body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   run->model = &model;
   run->inputs = read_inputs(fields, model.tokenizer());
   (void)fields.text("user");
@@ -353,7 +353,7 @@ Start handle_embeddings(const HttpRequest& request, ServerState& state) {
 Start handle_rerank(const HttpRequest& request, ServerState& state) {
   const auto run = std::make_shared<Ranking>(Ranking{.body = parse_json(request.body)});
   const Fields fields(run->body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   const RankAnswer answer = read_rank_answer(fields);
   run->model = &model;
   run->fields = {"query", answer.is_bare ? "texts" : "documents"};
@@ -370,7 +370,7 @@ Start handle_rerank(const HttpRequest& request, ServerState& state) {
 Start handle_score(const HttpRequest& request, ServerState& state) {
   const auto run = std::make_shared<Ranking>(Ranking{.body = parse_json(request.body)});
   const Fields fields(run->body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   run->model = &model;
   run->fields = {"text_1", "text_2"};
   const std::vector<std::string_view>& left = run->queries = read_texts(fields, "text_1");

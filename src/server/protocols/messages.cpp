@@ -233,7 +233,7 @@ Start handle_messages(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
   (void)fields.required_text("model");
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   model.check_generates();
   ChatRequest chat = read_message_request(fields, state.thoughts);
   (void)fields.required("max_tokens");
@@ -268,7 +268,7 @@ Start handle_batches(const HttpRequest&, ServerState&) {
 Start handle_count_tokens(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   ChatRequest chat = read_message_request(fields, state.thoughts);
   const Tokens tokens = encode_prompt(model, chat);
   return answer_with({.body = to_text({{"input_tokens", tokens.size()}})});

@@ -29,16 +29,36 @@ Json model_json(const ModelView& model) {
           {"state", model.state}};
 }
 
+/// Adapters are models of their own to clients, as vLLM lists them.
+Json adapter_json(const ModelView& model, const ServedAdapter& adapter) {
+  Json shown = model_json(model);
+  shown["id"] = adapter.name;
+  shown["display_name"] = adapter.name;
+  shown["created"] = adapter.created;
+  shown["created_at"] = date_of(adapter.created);
+  shown["root"] = model.name;
+  shown["parent"] = model.name;
+  return shown;
+}
+
 }  // namespace
 
 Start handle_models(const HttpRequest& request, ServerState& state) {
   Json models = Json::array();
-  for (const ModelView& model : state.models->views()) models.push_back(model_json(model));
+  for (const ModelView& model : state.models->views()) {
+    models.push_back(model_json(model));
+    for (const ServedAdapter& one : model.adapters) models.push_back(adapter_json(model, one));
+  }
   return answer_with({.body = to_text(list_part(models, request, kModelList))});
 }
 
 Start handle_model(const HttpRequest& request, ServerState& state) {
   const std::string name = request.path.substr(std::string_view("/v1/models/").size());
+  for (const ModelView& model : state.models->views()) {
+    for (const ServedAdapter& one : model.adapters) {
+      if (one.name == name) return answer_with({.body = to_text(adapter_json(model, one))});
+    }
+  }
   return answer_with({.body = to_text(model_json(state.models->view(name)))});
 }
 

@@ -283,7 +283,7 @@ bool includes_logprobs(const Fields& fields) {
 Start handle_responses(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   model.check_generates();
   ResponseRequest read = read_response_request(fields, earlier_items(fields, request, state));
   ChatRequest& chat = read.chat;
@@ -314,7 +314,7 @@ Start handle_responses(const HttpRequest& request, ServerState& state) {
 Start handle_input_tokens(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   model.check_generates();
   ResponseRequest read = read_response_request(fields, earlier_items(fields, request, state));
   const Tokens tokens = encode_prompt(model, read.chat);

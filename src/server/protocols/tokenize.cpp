@@ -62,7 +62,7 @@ std::string token_list(const Tokens& tokens) {
 Start handle_tokenize(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   std::vector<std::string> notes;
   check_other_fields(fields, kTokenizeFields, notes);
   const bool wants_texts = fields.boolean("return_token_strs").value_or(false);  // vLLM's field
@@ -86,7 +86,7 @@ Start handle_tokenize(const HttpRequest& request, ServerState& state) {
 Start handle_detokenize(const HttpRequest& request, ServerState& state) {
   const Json body = parse_json(request.body);
   const Fields fields(body);
-  const ServedModel& model = state.model(fields.text("model"), request);
+  const ServedModel& model = state.model(fields, request);
   const Json* list = fields.list("tokens");
   if (list == nullptr) fields.refuse("tokens", "is missing");
   const std::string text =

@@ -35,7 +35,7 @@ Start handle_model_control(const HttpRequest& request, ServerState& state) {
   check_order(request.body);
   const std::string name(path.substr(kModels.size(), slash - kModels.size()));
   if (loads) {
-    (void)state.model(&name, request);
+    request.record->use(state.models->use(&name));
   } else {
     state.models->unload(name);
   }

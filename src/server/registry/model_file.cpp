@@ -31,6 +31,11 @@ tenon::ExtraOptions model_options_of(const ModelFile& file) {
   return options;
 }
 
+bool takes_adapters(const ModelFile& file) {
+  const std::string* slots = find_option(file.model_options, "adapter_slots");
+  return slots != nullptr && *slots != "0";
+}
+
 tenon::ExtraOptions read_option_lines(const char* text) {
   tenon::ExtraOptions options;
   std::string_view rest = text == nullptr ? std::string_view() : text;

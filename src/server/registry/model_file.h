@@ -28,6 +28,9 @@ tenon::ExtraOptions read_option_lines(const char* text);
 ///   cache_bytes  for the KV cache, unless engine_options set it; 0 means four full contexts
 void measure(ModelFile& file, uint64_t cache_bytes);
 
+/// True if the options open the model with slots for adapters.
+bool takes_adapters(const ModelFile& file);
+
 /// Model of a file in memory, with the object that serves it.
 class LoadedModel {
  public:

@@ -16,6 +16,31 @@ ApiError no_such_model(const std::string& name) {
       .with_param("model");
 }
 
+/// A choice per adapter: that of this id.
+const ServedAdapter& adapter_of(const std::vector<ServedAdapter>& adapters, uint32_t id,
+                                const std::string& path) {
+  const auto found = std::find_if(adapters.begin(), adapters.end(),
+                                  [&](const ServedAdapter& one) { return one.id == id; });
+  if (found != adapters.end()) return *found;
+  throw invalid_request(
+      path + ": the model has no adapter " + std::to_string(id) + "; GET /lora-adapters lists them",
+      path);
+}
+
+/// Throws ApiError for an unknown or repeated id.
+void check_choices(const std::vector<ServedAdapter>& adapters,
+                   const std::vector<AdapterChoice>& choices) {
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const std::string path = "lora[" + std::to_string(i) + "].id";
+    (void)adapter_of(adapters, choices[i].id, path);
+    for (size_t j = 0; j < i; ++j) {
+      if (choices[j].id != choices[i].id) continue;
+      throw invalid_request(path + ": adapter " + std::to_string(choices[i].id) + " comes twice",
+                            path);
+    }
+  }
+}
+
 int64_t unix_seconds_now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
@@ -23,15 +48,27 @@ int64_t unix_seconds_now() {
 
 }  // namespace
 
-const ModelRegistry::Entry& ModelRegistry::find(const std::string& name) const {
+ModelRegistry::Entry& ModelRegistry::find(const std::string& name) const {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const auto& entry) { return entry->name == name; });
   if (found == entries_.end()) throw no_such_model(name);
   return **found;
 }
 
-ModelRegistry::Entry& ModelRegistry::find(const std::string& name) {
-  return const_cast<Entry&>(std::as_const(*this).find(name));
+ModelRegistry::Entry& ModelRegistry::find(const std::string* name) const {
+  if (name != nullptr) return find(*name);
+  if (entries_.size() != 1) throw invalid_request("model: is missing", "model");
+  return *entries_.front();
+}
+
+std::pair<ModelRegistry::Entry*, const ServedAdapter*> ModelRegistry::find_adapter(
+    const std::string& name) const {
+  for (const auto& entry : entries_) {
+    for (const ServedAdapter& adapter : entry->adapters) {
+      if (adapter.name == name) return {entry.get(), &adapter};
+    }
+  }
+  return {nullptr, nullptr};
 }
 
 void ModelRegistry::check_name(const std::string& name) const {
@@ -39,6 +76,9 @@ void ModelRegistry::check_name(const std::string& name) const {
     if (entry->name == name) {
       throw invalid_request("there is a model with the name \"" + name + "\" already", "name");
     }
+  }
+  if (find_adapter(name).first != nullptr) {
+    throw invalid_request("there is an adapter with the name \"" + name + "\" already", "name");
   }
 }
 
@@ -72,11 +112,88 @@ void ModelRegistry::add(std::string name, ModelFile file) {
 
 std::shared_ptr<const ServedModel> ModelRegistry::use(const std::string* name) {
   const std::lock_guard lock(mutex_);
-  if (name == nullptr && entries_.size() != 1) throw invalid_request("model: is missing", "model");
-  Entry& entry = name == nullptr ? *entries_.front() : find(*name);
+  return use(find(name));
+}
+
+std::shared_ptr<const ServedModel> ModelRegistry::use(Entry& entry) {
   entry.last_use = Clock::now();
   if (entry.state == State::Loaded) return entry.served;
   throw ModelNotReady{entry.name};
+}
+
+std::shared_ptr<const ServedModel> ModelRegistry::use(const ModelChoice& choice) {
+  struct Wanted {
+    ServedAdapter adapter;
+    double scale;
+  };
+  std::vector<Wanted> wanted;
+  std::unique_lock lock(mutex_);
+  const auto [of_adapter, named] = choice.name == nullptr
+                                       ? std::pair<Entry*, const ServedAdapter*>()
+                                       : find_adapter(*choice.name);
+  Entry& entry = named == nullptr ? find(choice.name) : *of_adapter;
+  if (named != nullptr && choice.adapters) {
+    throw invalid_request("lora: cannot stand beside a model that is an adapter", "lora");
+  }
+  if (named != nullptr) {
+    wanted.push_back({*named, named->scale});
+  } else if (choice.adapters) {
+    check_choices(entry.adapters, *choice.adapters);
+    for (const AdapterChoice& one : *choice.adapters) {
+      wanted.push_back({adapter_of(entry.adapters, one.id, "lora"), one.scale});
+    }
+  } else {
+    for (const ServedAdapter& one : entry.adapters) wanted.push_back({one, one.base_scale});
+  }
+  std::erase_if(wanted, [](const Wanted& one) { return one.scale == 0; });
+  std::shared_ptr<const ServedModel> base = use(entry);
+  const std::string name = named == nullptr ? entry.name : *choice.name;
+  lock.unlock();
+  if (wanted.empty() && named == nullptr) return base;
+  std::vector<ServedModel::Scaled> scaled;
+  for (const Wanted& one : wanted) {
+    scaled.push_back({one.adapter.id, base->adapter(one.adapter), one.scale});
+  }
+  return std::make_shared<const ServedModel>(name, std::move(base), scaled, choice.share);
+}
+
+void ModelRegistry::add_adapter(const std::string* model, ServedAdapter adapter) {
+  std::unique_lock lock(mutex_);
+  check_name(adapter.name);
+  Entry& entry = find(model);
+  if (entry.file != nullptr && !takes_adapters(*entry.file)) {
+    throw tenon::Error(tenon::Code::State,
+                       "model \"" + entry.name + "\" is opened without adapter_slots");
+  }
+  adapter.id = entry.next_adapter++;
+  adapter.created = unix_seconds_now();
+  const std::shared_ptr<const ServedModel> loaded = entry.served;
+  lock.unlock();
+  if (loaded != nullptr) (void)loaded->adapter(adapter);
+  lock.lock();
+  check_name(adapter.name);
+  entry.adapters.push_back(std::move(adapter));
+}
+
+void ModelRegistry::remove_adapter(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto [entry, found] = find_adapter(name);
+  if (found == nullptr) throw no_such_model(name);
+  const uint32_t id = found->id;
+  std::erase_if(entry->adapters, [&](const ServedAdapter& one) { return one.id == id; });
+  if (entry->served != nullptr) entry->served->forget_adapter(id);
+}
+
+void ModelRegistry::set_scales(const std::string* model, const std::vector<AdapterChoice>& scales) {
+  const std::lock_guard lock(mutex_);
+  std::vector<ServedAdapter>& adapters = find(model).adapters;
+  check_choices(adapters, scales);
+  for (ServedAdapter& adapter : adapters) {
+    const auto chosen = std::find_if(scales.begin(), scales.end(), [&](const AdapterChoice& one) {
+      return one.id == adapter.id;
+    });
+    adapter.base_scale = chosen == scales.end() ? 0 : chosen->scale;
+  }
 }
 
 void ModelRegistry::when_ready(const std::string& name,
@@ -211,7 +328,8 @@ ModelView ModelRegistry::view_of(const Entry& entry) {
                    : entry.state == State::Loading ? "loading"
                                                    : "unloaded",
           .memory_bytes = entry.file == nullptr ? 0 : entry.file->memory_bytes,
-          .served = entry.served};
+          .served = entry.served,
+          .adapters = entry.adapters};
 }
 
 std::vector<ModelView> ModelRegistry::views() const {
@@ -222,6 +340,11 @@ std::vector<ModelView> ModelRegistry::views() const {
 }
 
 ModelView ModelRegistry::view(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  return view_of(find(name));
+}
+
+ModelView ModelRegistry::view(const std::string* name) const {
   const std::lock_guard lock(mutex_);
   return view_of(find(name));
 }

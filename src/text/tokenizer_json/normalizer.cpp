@@ -137,6 +137,8 @@ Step make_nmt(const JsonField& /*field*/) {
   });
 }
 
+}  // namespace
+
 std::string from_base64(const JsonField& field) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -156,6 +158,8 @@ std::string from_base64(const JsonField& field) {
   }
   return bytes;
 }
+
+namespace {
 
 /// Applies SentencePiece's table like the published library: a cluster of characters below six
 /// bytes is replaced by the entry of its prefix, else each character is. Text after a dropped

@@ -23,6 +23,9 @@ class NormalizerStep {
                                           size_t most) const = 0;
 };
 
+/// The bytes of a text in base64. Throws Format.
+std::string from_base64(const JsonField& field);
+
 /// All steps in order.
 class Normalizer {
  public:

@@ -26,6 +26,17 @@ pub struct ServerApi {
     /// ARGUMENT for a model that alone takes more; errors of tenon_model_open for the file, whose weights are
     /// not read by this call.
     pub tenon_server_add_file: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize, file: *const tenon_server_model_file) -> tenon_status>,
+    /// Serves an adapter (LoRA) of a model: requests whose "model" is `name` are answered by the model with
+    /// the adapter, and "lora" in a request chooses adapters by their number (docs/server.md). May be called
+    /// while the server runs. The model was opened with "adapter_slots", one for each different sum of
+    /// adapters that answers at once; a request without a slot is answered 429. Answers are not reused across
+    /// adapters. model name of a model that was added; NULL: the only one path a folder of PEFT or a GGUF
+    /// file; read at once, for a model of tenon_server_add_file when a request needs it scale in requests for
+    /// `name` ARGUMENT for a name as with tenon_server_add_model, an unknown model and a scale that is not
+    /// finite; STATE for a model without slots and after tenon_server_stop; errors of tenon_adapter_open.
+    pub tenon_server_add_adapter: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize, model: *const c_char, path: *const c_char, scale: f64) -> tenon_status>,
+    /// Serves the adapter no longer; running answers keep it. ARGUMENT for an unknown name.
+    pub tenon_server_remove_adapter: Option<unsafe extern "C" fn(server: *mut tenon_server, name: *const c_char, name_length: usize) -> tenon_status>,
     /// Accepts connections at an address while the server runs. host: an address, or a name, whose first
     /// address is used. port 0: any free port; *bound becomes it and may be NULL. May be called for any
     /// number of addresses. IO if the address cannot be used; STATE if the server runs.
@@ -75,6 +86,8 @@ impl ServerApi {
                 tenon_server_add_model: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char, usize, *const tenon_model, *const tenon_options, u64) -> tenon_status>>(find(c"tenon_server_add_model")),
                 tenon_server_add_engine: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char, usize, *const tenon_model, *mut tenon_engine, u64) -> tenon_status>>(find(c"tenon_server_add_engine")),
                 tenon_server_add_file: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char, usize, *const tenon_server_model_file) -> tenon_status>>(find(c"tenon_server_add_file")),
+                tenon_server_add_adapter: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char, usize, *const c_char, *const c_char, f64) -> tenon_status>>(find(c"tenon_server_add_adapter")),
+                tenon_server_remove_adapter: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char, usize) -> tenon_status>>(find(c"tenon_server_remove_adapter")),
                 tenon_server_listen_tcp: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char, u16, *mut u16) -> tenon_status>>(find(c"tenon_server_listen_tcp")),
                 tenon_server_listen_unix: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, *const c_char) -> tenon_status>>(find(c"tenon_server_listen_unix")),
                 tenon_server_start: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_server, u32) -> tenon_status>>(find(c"tenon_server_start")),

@@ -66,6 +66,22 @@ pub(crate) unsafe fn server_add_file(server: &Handle<sys::tenon_server>, name: &
     Ok(())
 }
 
+/// tenon_server_add_adapter
+pub(crate) fn server_add_adapter(server: &Handle<sys::tenon_server>, name: &str, model: &CStr, path: &CStr, scale: f64) -> Result<()> {
+    let function = found(library()?.api.tenon_server_add_adapter, "tenon_server_add_adapter")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(server.as_ptr(), name.as_ptr().cast(), name.len(), model.as_ptr(), path.as_ptr(), scale) })?;
+    Ok(())
+}
+
+/// tenon_server_remove_adapter
+pub(crate) fn server_remove_adapter(server: &Handle<sys::tenon_server>, name: &str) -> Result<()> {
+    let function = found(library()?.api.tenon_server_remove_adapter, "tenon_server_remove_adapter")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(server.as_ptr(), name.as_ptr().cast(), name.len()) })?;
+    Ok(())
+}
+
 /// tenon_server_listen_tcp
 pub(crate) fn server_listen_tcp(server: &Handle<sys::tenon_server>, host: &CStr, port: u16) -> Result<u16> {
     let function = found(library()?.api.tenon_server_listen_tcp, "tenon_server_listen_tcp")?;
