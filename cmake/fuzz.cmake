@@ -14,11 +14,11 @@ target_compile_options(tenon_flags INTERFACE
 # Rooms that a target needs in addition to those that read files and texts.
 set(TENON_FUZZ_ROOMS_library program backend backends/reference backends/cpu)
 set(TENON_FUZZ_ROOMS_safetensors weights/foreign)
-set(TENON_FUZZ_ROOMS_adapter program backend weights weights/foreign arch backends/reference
+set(TENON_FUZZ_ROOMS_adapter media program backend weights weights/foreign arch backends/reference
     backends/cpu)
-set(TENON_FUZZ_ROOMS_folder program backend weights weights/foreign arch backends/reference
+set(TENON_FUZZ_ROOMS_folder media program backend weights weights/foreign arch backends/reference
     backends/cpu)
-set(TENON_FUZZ_ROOMS_snapshot program backend weights weights/foreign arch kv sampler quantize
+set(TENON_FUZZ_ROOMS_snapshot media program backend weights weights/foreign arch kv sampler quantize
     random_model model engine backends/reference backends/cpu)
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)

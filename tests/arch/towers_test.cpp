@@ -19,7 +19,7 @@ struct SmallTower {
   std::map<std::string, uint64_t> counts = {
       {"image_size", 16},         {"patch_size", 4},
       {"embedding_length", 8},    {"feed_forward_length", 12},
-      {"block_count", 2},         {"attention.head_count", 2},
+      {"block_count", 3},         {"attention.head_count", 2},
       {"projection_dim", 10},     {"projector.scale_factor", 2},
       {"preproc_image_size", 32},
   };
@@ -45,7 +45,7 @@ struct SmallTower {
     tensor("v.patch_embd.weight", {8, 3, 4, 4});
     tensor("v.patch_embd.bias", {8});
     tensor("v.position_embd.weight", {16, 8});
-    for (const char* block : {"v.blk.0.", "v.blk.1."}) {
+    for (const char* block : {"v.blk.0.", "v.blk.1.", "v.blk.2."}) {
       const std::string in(block);
       for (const char* name : {"attn_q", "attn_k", "attn_v", "attn_out"}) {
         tensor(in + name + ".weight", {8, 8});

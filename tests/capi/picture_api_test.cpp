@@ -144,7 +144,8 @@ TEST_F(PictureApi, NeedsItsOwnTower) {
   const tenon::Model without = model("");
   tenon::Session session(without);
   const tenon_picture raw = picture().raw();
-  expect_failure(tenon_session_append_picture(session.get(), &raw), TENON_ERROR_STATE, "projector");
+  expect_failure(tenon_session_append_picture(session.get(), &raw, rgb_.data(), rgb_.size()),
+                 TENON_ERROR_STATE, "projector");
   uint64_t tokens = 0;
   expect_failure(tenon_model_picture_tokens(without.get(), 64, 48, &tokens), TENON_ERROR_STATE,
                  "projector");

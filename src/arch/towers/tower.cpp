@@ -195,7 +195,7 @@ TowerBlocks build_tower_blocks(const ModelFile& file, const TowerSpec& spec,
       others_than(spec, {"mm.*", "v.position_embd.weight", "v.patch_embd.bias", "v.class_embd"}));
   if (spec.form->rope) ops.position_parts(3);
   CacheGroup group;
-  group.layers = std::min(spec.layers, 2u);
+  group.layers = spec.layers;
   group.kv_heads = spec.heads;
   group.key_dim = group.value_dim = spec.width / spec.heads;
   group.type = TENON_TYPE_F32;

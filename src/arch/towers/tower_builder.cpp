@@ -67,8 +67,6 @@ Slot TowerBuilder::scaled_by(Slot x, const std::string& name) {
   return op::mul(ops_, x, weight(name + ".weight", spec_.width));
 }
 
-/// Two layers' places in the cache serve all layers in turn: a layer's keys are read by that layer
-/// alone, and are written again two layers later.
 Slot TowerBuilder::attention(Slot x, uint32_t layer, Slot angles) {
   const uint32_t head_dim = spec_.width / spec_.heads;
   Slot query = linear(x, in_tower(layer, "attn_q"), spec_.width);
@@ -79,7 +77,7 @@ Slot TowerBuilder::attention(Slot x, uint32_t layer, Slot angles) {
     key = op::rope(ops_, key, angles, TENON_ROPE_ADJACENT, head_dim);
   }
   AttentionOptions options;
-  options.layer = layer % 2;
+  options.layer = layer;
   options.heads = spec_.heads;
   options.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
   options.mask = TENON_MASK_SYMMETRIC;
