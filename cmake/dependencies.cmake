@@ -58,6 +58,9 @@ target_include_directories(tenon_fmt SYSTEM PUBLIC ${TENON_FMT_INCLUDE_DIR})
 target_compile_definitions(tenon_fmt PUBLIC
   "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace tenon {" "FMT_END_NAMESPACE=}}")
 target_link_libraries(tenon_fmt PRIVATE tenon_flags)
+if(NOT TENON_SANITIZE)
+  target_compile_options(tenon_fmt PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
+endif()
 
 add_library(tenon_xxhash INTERFACE)
 target_include_directories(tenon_xxhash SYSTEM INTERFACE ${TENON_XXHASH_INCLUDE_DIR})

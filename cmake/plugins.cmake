@@ -14,13 +14,13 @@ if(WIN32)
 endif()
 
 # tenon_module(TARGET NAME SOURCE...): module libtenon-NAME.so that exports only
-# tenon_backend_entry.
+# tenon_backend_entry. It has its own table of tensor formats.
 function(tenon_module target name)
   set(kind MODULE)
   if(APPLE)  # modules would be bundles, which zig does not link
     set(kind SHARED)
   endif()
-  add_library(${target} ${kind} ${ARGN})
+  add_library(${target} ${kind} ${ARGN} $<TARGET_OBJECTS:tenon_room_quant>)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                                                ${PROJECT_SOURCE_DIR}/capi/include)
   target_link_libraries(${target} PRIVATE tenon_flags)

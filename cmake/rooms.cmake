@@ -57,8 +57,20 @@ set_source_files_properties(${TENON_PLAIN_FORMS} PROPERTIES COMPILE_DEFINITIONS 
                                                             SKIP_UNITY_BUILD_INCLUSION ON)
 
 # Rooms whose code runs a few times per model or conversation: optimised for size.
-set(TENON_SMALL_ROOMS json file backend weights/foreign quantize arch model program random_model plan
-                      text/tokenizer_json text/chat_formats text/chat)
+set(TENON_SMALL_ROOMS json file backend weights weights/foreign quantize arch kv model engine program
+                      random_model plan text/tokenizer_json text/grammar text/template
+                      text/chat_formats text/chat)
+# Their files whose code runs for each token, each byte of a text or each state of a grammar: -O2.
+set(TENON_QUICK engine/answer_loop.cpp engine/block_drafter.cpp engine/continuation_scorer.cpp
+                engine/embedder.cpp engine/held_tokens.cpp engine/model_drafter.cpp
+                engine/prediction_block.cpp engine/step.cpp engine/text_drafter.cpp
+                text/grammar/automaton.cpp text/grammar/automaton_distances.cpp
+                text/grammar/dfa.cpp text/grammar/equivalent_states.cpp text/grammar/follow.cpp
+                text/grammar/json_strings.cpp text/grammar/mask_cache.cpp text/grammar/matcher.cpp
+                text/grammar/nfa.cpp text/grammar/pushdown_machine.cpp
+                text/grammar/pushdown_machine_registers.cpp text/grammar/state_mask.cpp
+                text/grammar/subset_construction.cpp text/grammar/token_masks.cpp
+                text/grammar/token_trie.cpp)
 
 # Rooms for plugins only, which the library does not contain.
 set(TENON_PLUGIN_ROOMS backends/blas backends/cuda backends/gpu backends/vulkan)
@@ -69,26 +81,15 @@ set(TENON_UNITY_FILES 26)
 # Files that process every weight of a model: -O2 makes loading half as slow again.
 set(TENON_HOT backends/cpu/layouts/panels.cpp quantize/row_encoders.cpp)
 
-# Files of other rooms whose code runs a few times per grammar, template or session: optimised for
-# size.
+# Files of other rooms whose code runs a few times per model or session: optimised for size.
 set(TENON_SMALL base/atomic_file.cpp base/linux/control_groups.cpp
                 base/linux/linux_system.cpp base/posix/posix_system.cpp
-                base/darwin/darwin_system.cpp base/windows/windows_system.cpp
-                engine/snapshot.cpp engine/snapshot_pieces.cpp
-                text/grammar/gbnf.cpp text/grammar/grammar.cpp text/grammar/lark.cpp
-                text/grammar/lenient_reader.cpp text/grammar/regex.cpp text/grammar/rule_parser.cpp
-                text/grammar/schema.cpp text/grammar/schema_compiler.cpp
-                text/grammar/schema_index.cpp text/grammar/widening.cpp
-                text/template/jinja_expression_parser.cpp text/template/jinja_format.cpp
-                text/template/jinja_format_spec.cpp text/template/jinja_globals.cpp
-                text/template/jinja_lexer.cpp text/template/jinja_markup.cpp
-                text/template/jinja_number_filters.cpp text/template/jinja_parser.cpp
-                text/template/jinja_printf.cpp text/template/jinja_special_casing.cpp
-                text/template/jinja_strftime.cpp text/template/jinja_wordwrap.cpp)
+                base/darwin/darwin_system.cpp base/windows/windows_system.cpp)
 
-foreach(file ${TENON_HOT} ${TENON_SMALL})
+foreach(file ${TENON_HOT} ${TENON_SMALL} ${TENON_QUICK})
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/src/${file})
-    message(FATAL_ERROR "TENON_HOT or TENON_SMALL in rooms.cmake names ${file}, which is not in src")
+    message(FATAL_ERROR "TENON_HOT, TENON_SMALL or TENON_QUICK in rooms.cmake names ${file}, which "
+                        "is not in src")
   endif()
 endforeach()
 
@@ -118,8 +119,8 @@ function(tenon_room_objects target name mode)
   endif()
 endfunction()
 
-# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>. Files in TENON_SMALL
-# become the object library tenon_room_<room>_small.
+# tenon_room(PATH): src/PATH/*.cpp, and its folders in TENON_FOLDERS_<room>. Files in TENON_SMALL,
+# and those of a small room beside its quick ones, become the object library tenon_room_<room>_small.
 function(tenon_room path)
   string(REPLACE "/" "_" name ${path})
   set(patterns ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
@@ -138,13 +139,22 @@ function(tenon_room path)
   if(NOT TENON_SANITIZE)
     list(TRANSFORM TENON_HOT PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE hot)
     set_source_files_properties(${hot} PROPERTIES COMPILE_OPTIONS -O3 SKIP_UNITY_BUILD_INCLUSION ON)
-    set(small ${TENON_SMALL})
-    list(TRANSFORM small PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    list(TRANSFORM TENON_SMALL PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE small)
+    if(mode STREQUAL "-Os")
+      list(TRANSFORM TENON_QUICK PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE quick)
+      set(small ${sources})
+      list(REMOVE_ITEM small ${quick})
+    endif()
     set(others ${sources})
     list(REMOVE_ITEM others ${small})
-    list(REMOVE_ITEM sources ${others})
-    set(small ${sources})
-    set(sources ${others})
+    if(others)
+      set(small ${sources})
+      list(REMOVE_ITEM small ${others})
+      set(sources ${others})
+      set(mode -O2)
+    else()
+      set(small "")
+    endif()
   endif()
   tenon_room_objects(tenon_room_${name} ${name} ${mode} ${sources})
   if(NOT path IN_LIST TENON_PLUGIN_ROOMS)

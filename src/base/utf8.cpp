@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <iterator>
 
 namespace tenon {
 namespace {
@@ -41,7 +40,7 @@ size_t append_printable(std::string& out, std::string_view text, size_t max_byte
     const size_t step = length == 0 ? 1 : length;
     if (done + step > max_bytes) break;
     if (length == 0 || first < 0x20 || first == 0x7F) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", first);
+      out += fmt::format("\\x{:02x}", first);
     } else {
       if (escaped.find(text[done]) != std::string_view::npos) out += '\\';
       out += text.substr(done, length);

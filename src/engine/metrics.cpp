@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string_view>
 
 namespace tenon {
@@ -104,8 +103,7 @@ constexpr HistogramLine kHistograms[] = {
 
 void put_head(std::string& out, std::string_view name, std::string_view type,
               std::string_view help) {
-  fmt::format_to(std::back_inserter(out), "# HELP tenon_{0} {1}.\n# TYPE tenon_{0} {2}\n", name,
-                 help, type);
+  out += fmt::format("# HELP tenon_{0} {1}.\n# TYPE tenon_{0} {2}\n", name, help, type);
 }
 
 void put_histogram(std::string& out, const HistogramLine& line, const Histogram& histogram) {
@@ -113,12 +111,12 @@ void put_histogram(std::string& out, const HistogramLine& line, const Histogram&
   uint64_t below = 0;
   for (size_t i = 0; i < Histogram::kBounds.size(); ++i) {
     below += histogram.counts[i];
-    fmt::format_to(std::back_inserter(out), "tenon_{}_bucket{{le=\"{}\"}} {}\n", line.name,
-                   Histogram::kBounds[i], below);
+    out +=
+        fmt::format("tenon_{}_bucket{{le=\"{}\"}} {}\n", line.name, Histogram::kBounds[i], below);
   }
-  fmt::format_to(std::back_inserter(out),
-                 "tenon_{0}_bucket{{le=\"+Inf\"}} {1}\ntenon_{0}_sum {2}\ntenon_{0}_count {1}\n",
-                 line.name, histogram.count, histogram.sum);
+  out +=
+      fmt::format("tenon_{0}_bucket{{le=\"+Inf\"}} {1}\ntenon_{0}_sum {2}\ntenon_{0}_count {1}\n",
+                  line.name, histogram.count, histogram.sum);
 }
 
 }  // namespace
@@ -136,11 +134,11 @@ std::string prometheus_text(const EngineMetrics& metrics) {
   std::string out;
   for (const Line& line : kLines) {
     put_head(out, line.name, line.type, line.help);
-    fmt::format_to(std::back_inserter(out), "tenon_{} {}\n", line.name, metrics.*line.value);
+    out += fmt::format("tenon_{} {}\n", line.name, metrics.*line.value);
   }
   for (const TimeLine& line : kTimes) {
     put_head(out, line.name, "counter", line.help);
-    fmt::format_to(std::back_inserter(out), "tenon_{} {}\n", line.name, metrics.*line.value);
+    out += fmt::format("tenon_{} {}\n", line.name, metrics.*line.value);
   }
   for (const HistogramLine& line : kHistograms) put_histogram(out, line, metrics.*line.value);
   return out;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -287,13 +286,12 @@ std::string ModelDrafter::describe() const {
   std::string text =
       fmt::format("{}: {} guesses, {} right", own_name, stats_.guessed_tokens, stats_.right_tokens);
   if (is_priced_out_) {
-    fmt::format_to(std::back_inserter(text),
-                   "; not used now: a guess takes {:.3g} ms and is right with a chance of {:.2f}",
-                   pricer_.round_ns(1) * 1e-6, pricer_.chance());
+    text +=
+        fmt::format("; not used now: a guess takes {:.3g} ms and is right with a chance of {:.2f}",
+                    pricer_.round_ns(1) * 1e-6, pricer_.chance());
   }
   if (stats_.given_up > 0) {
-    fmt::format_to(std::back_inserter(text), "; not used for {} texts: {}", stats_.given_up,
-                   why_given_up_);
+    text += fmt::format("; not used for {} texts: {}", stats_.given_up, why_given_up_);
   }
   return text;
 }

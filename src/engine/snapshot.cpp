@@ -7,7 +7,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -36,27 +35,26 @@ std::string cache_text(const Model& model) {
     const tenon_cache_group& group = groups[i];
     const uint64_t bytes = model.executable().block_bytes(i);
     if (group.kind == TENON_CACHE_STATE) {
-      fmt::format_to(std::back_inserter(text), "; state of {} layers, {} values, {} bytes",
-                     group.layers, group.state_values, bytes);
+      text += fmt::format("; state of {} layers, {} values, {} bytes", group.layers,
+                          group.state_values, bytes);
       continue;
     }
     const CacheTypeInfo* type = find_cache_type(group.type);
-    fmt::format_to(std::back_inserter(text),
-                   "; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
-                   type != nullptr ? type->name : "unknown", group.layers, group.kv_heads,
-                   group.key_dim, group.value_dim, bytes, group.block_tokens);
+    text += fmt::format("; {} cache of {} layers, {} heads of {} + {}, {} bytes for {}",
+                        type != nullptr ? type->name : "unknown", group.layers, group.kv_heads,
+                        group.key_dim, group.value_dim, bytes, group.block_tokens);
     if (group.window > 0) {
-      fmt::format_to(std::back_inserter(text), " of the last {}", group.window);
+      text += fmt::format(" of the last {}", group.window);
     }
     if (group.kind == TENON_CACHE_LATENT) text += ", latent";
     if (group.kind == TENON_CACHE_CROSS) text += ", of a source";
     if (group.kind == TENON_CACHE_LATENT && group.stride > 1)
-      fmt::format_to(std::back_inserter(text), ", of every {}", group.stride);
+      text += fmt::format(", of every {}", group.stride);
   }
   // LongRoPE rotates keys by one of two tables, chosen by context length.
   if (const uint32_t most = model.spec().short_context(); most > 0) {
-    fmt::format_to(std::back_inserter(text), "; for texts of {} than {}",
-                   model.default_context() > most ? "more" : "no more", most);
+    text += fmt::format("; for texts of {} than {}",
+                        model.default_context() > most ? "more" : "no more", most);
   }
   return text;
 }

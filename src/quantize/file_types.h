@@ -12,9 +12,7 @@
 namespace tenon {
 
 /// Whether values share a scale in blocks.
-constexpr bool is_quantised(Format format) noexcept {
-  return find_format(format)->block_values > 1;
-}
+inline bool is_quantised(Format format) noexcept { return find_format(format)->block_values > 1; }
 
 /// A named type of files. Its rules for single tensors are in file_types.cpp.
 struct FileType {
@@ -23,9 +21,7 @@ struct FileType {
   uint32_t number;  ///< general.file_type
 
   /// Whether it mixes formats by rules alone: its name is that of no format.
-  [[nodiscard]] constexpr bool is_mix() const {
-    return find_format(std::string_view(name)) == nullptr;
-  }
+  [[nodiscard]] bool is_mix() const { return find_format(std::string_view(name)) == nullptr; }
 };
 
 std::span<const FileType> file_types() noexcept;

@@ -160,6 +160,16 @@ bool is_drawn_seed(const Fields& fields) {
   return seed == nullptr || *seed == -1 || *seed == "" || *seed == "random";
 }
 
+/// Drawn if there is none. The library takes seeds from 0 on.
+int64_t read_seed(const Fields& fields) {
+  if (!is_drawn_seed(fields)) {
+    if (const std::optional<int64_t> seed = fields.integer("seed", INT64_MIN, INT64_MAX)) {
+      return *seed >= 0 ? *seed : static_cast<int64_t>(static_cast<uint64_t>(*seed) >> 1U);
+    }
+  }
+  return tenon::Sampler().seed();
+}
+
 tenon::Grammar compile(const Fields& fields, std::string_view name, std::string_view kind) {
   const Json& value = fields.required(name);
   try {
@@ -252,14 +262,7 @@ Sampling read_sampling(const Fields& fields, const tenon::Tokenizer& tokenizer) 
   for (std::string& word : read_stops(fields, "bad_words")) {
     sampling.options.banned_strings.push_back(std::move(word));
   }
-  const std::optional<int64_t> seed =
-      is_drawn_seed(fields) ? std::nullopt : fields.integer("seed", INT64_MIN, INT64_MAX);
-  // The library's seeds are non-negative.
-  if (!seed) {
-    sampling.seed = tenon::Sampler().seed();
-  } else {
-    sampling.seed = *seed >= 0 ? *seed : static_cast<int64_t>(static_cast<uint64_t>(*seed) >> 1U);
-  }
+  sampling.seed = read_seed(fields);
   sampling.ignore_end = fields.boolean("ignore_eos").value_or(false);
   sampling.priority = static_cast<int32_t>(fields.integer("priority", -1000, 1000).value_or(0));
   sampling.speculation = read_speculation(fields);
