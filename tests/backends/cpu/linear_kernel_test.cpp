@@ -156,7 +156,7 @@ TEST_P(LinearKernel, RowsDoNotDependOnTheirNeighbours) {
       SCOPED_TRACE(testing::Message() << format.name << ", depth " << depth);
       const Problem p = make_problem(format, 50, depth, 29);
       const std::vector<float> together = multiply(*kernels_, p, 0, p.tokens);
-      for (const uint64_t count : {1u, 2u, 3u, 5u, 7u, 11u, 20u}) {
+      for (const uint64_t count : {1u, 2u, 3u, 5u, 6u, 7u, 10u, 11u, 20u}) {
         for (uint64_t t = 0; t + count <= p.tokens; t += count) {
           const std::vector<float> part = multiply(*kernels_, p, t, count);
           ASSERT_EQ(std::memcmp(part.data(), together.data() + t * p.rows, part.size() * 4), 0)
