@@ -31,7 +31,7 @@ struct KernelKey {
 
 /// Matrix kernel for weights of this format.
 ///   floats  its first variant
-constexpr Kernel for_format(Kernel floats, Format format) noexcept {
+inline Kernel for_format(Kernel floats, Format format) noexcept {
   const auto within = [format](Format first, Format last) {
     return format >= first && format <= last;
   };
