@@ -197,22 +197,6 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
   each_sum([](F32x16 sum, float* y) TENON_INLINED { store(y, sum); });
 }
 
-/// Like micro_kernel, from the packed bytes of whole panel blocks, without a tile.
-template <typename PanelBlock, int kCols>
-inline void micro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
-                                uint64_t t, uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
-  auto x = activations_at<kCols>(args.quantised, t, block);
-  F32x16 acc[kCols];
-  each_index<kCols>([&](auto c) TENON_INLINED {
-    acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c));
-  });
-  for (uint64_t b = 0; b < num_blocks;
-       b += PanelBlock::kBlocks, panel_blocks += PanelBlock::kBytes) {
-    multiply_block<PanelBlock>(panel_blocks, ahead, x, acc);
-  }
-  each_index<kCols>([&](auto c) TENON_INLINED { store(results_at(args, p, t + c), acc[c]); });
-}
-
 /// Calls use(t, columns) for blocks of rows that cover all rows. The last block may extend past the
 /// end: a wide block takes less time than several narrow ones.
 template <int kPanels, int kFewest = kFewestColumns, typename Use>
