@@ -132,10 +132,10 @@ double LinearKernel::max_error(const Problem& p) const {
 }
 
 /// Without blocks: a depth that no vector divides; for fixed point also a depth of several runs of
-/// tiles and a partial run.
+/// tiles and a partial run. With blocks: a whole tile and a part of one.
 std::vector<uint64_t> depths_of(const FormatInfo& format) {
   if (format.id == Format::F16 || format.id == Format::BF16) return {301, 2336};
-  return {format.block_values == 1 ? uint64_t{301} : 512};
+  return {format.block_values == 1 ? uint64_t{301} : 768};
 }
 
 TEST_P(LinearKernel, IsNearTheExactProduct) {

@@ -148,16 +148,17 @@ inline void micro_kernel_fixed(const LinearArgs& args, uint64_t p, int half, uin
 /// Multiplies panel p over a run of k with all rows.
 template <typename From, typename Dot>
 inline void macro_kernel_fixed(const LinearArgs& args, Run run, uint64_t p) {
-  for (uint64_t block = run.first; block < run.end; block += kTileBlocks) {
+  constexpr uint64_t kBlocks = kTileDepth / kActivationBlock;
+  for (uint64_t block = run.first; block < run.end; block += kBlocks) {
     const uint64_t k = block * kActivationBlock;
-    const uint64_t blocks = std::min<uint64_t>(run.end - block, kTileBlocks);
+    const uint64_t blocks = std::min(run.end - block, kBlocks);
     unpack_fixed<Dot>(FixedWeights<From>(args, p, k), blocks * kActivationBlock,
                       *reinterpret_cast<FixedTile*>(args.tile));
     const uint64_t after = block + blocks;  // after a run: the first tile of the next panel
     const uint64_t next = after < run.end ? after : run.first;
     TileAhead<1> ahead{
         {FixedWeights<From>::at(args, after < run.end ? p : p + 1, next * kActivationBlock)},
-        std::min<uint64_t>(run.end - next, kTileBlocks) * kActivationBlock * kWide * From::kSize};
+        std::min(run.end - next, kBlocks) * kActivationBlock * kWide * From::kSize};
     ahead.share_among(args.num_rows / Dot::kColumns * 2 / Dot::kHalves);
     for (int half = 0; half < 2; half += Dot::kHalves) {
       // Sweeps the padding of the last row group, too (LinearArgs::y).
@@ -177,7 +178,7 @@ inline void linear_fixed(const LinearArgs& args) {
     for (uint64_t p = 0; p < args.num_panels; ++p) direct_fixed<From, Dot>(args, p);
     return;
   }
-  each_run(args, kRunBytes / sizeof(int16_t), [&](Run run) {
+  each_run<kTileDepth>(args, kRunBytes / sizeof(int16_t), [&](Run run) {
     for (uint64_t p = 0; p < args.num_panels; ++p) macro_kernel_fixed<From, Dot>(args, run, p);
   });
 }

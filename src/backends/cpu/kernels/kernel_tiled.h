@@ -1,6 +1,6 @@
-// Linear kernels over integer panels for several activation rows: 256 values of k of a panel, or of
-// two, are unpacked once into a tile of signed bytes, and all activation rows are multiplied with
-// it. The tile stays in the first-level cache, and the micro-kernel is the same code for all
+// Linear kernels over integer panels for several activation rows: some values of k of a panel, or
+// of two, are unpacked once into a tile of signed bytes, and all activation rows are multiplied
+// with it. The tile stays in the first-level cache, and the micro-kernel is the same code for all
 // formats whose sums need the same room. Terms as in BLIS (Van Zee, van de Geijn 2015): the
 // micro-kernel keeps its sums in registers, the macro-kernel runs it over the rows of a tile.
 // Included by kernels_<isa>.cpp after vec.h.
@@ -71,7 +71,7 @@ struct TileBlock {
   float scale[2][16];
   float offset[2][16];
 };
-constexpr uint32_t kTileBlocks = kTileDepth / kActivationBlock;
+constexpr uint32_t kTileBlocks = kByteTileDepth / kActivationBlock;
 static_assert(sizeof(TileBlock) * kTileBlocks * kTilePanels <=
               kTileDepth * kFloatPanelRows * sizeof(float));
 
@@ -197,22 +197,6 @@ inline void micro_kernel(const LinearArgs& args, uint64_t p, uint64_t t, uint64_
   each_sum([](F32x16 sum, float* y) TENON_INLINED { store(y, sum); });
 }
 
-/// Like micro_kernel, from the packed bytes of whole panel blocks, without a tile.
-template <typename PanelBlock, int kCols>
-inline void micro_kernel_packed(const uint8_t* panel_blocks, const LinearArgs& args, uint64_t p,
-                                uint64_t t, uint64_t block, uint64_t num_blocks, ReadAhead ahead) {
-  auto x = activations_at<kCols>(args.quantised, t, block);
-  F32x16 acc[kCols];
-  each_index<kCols>([&](auto c) TENON_INLINED {
-    acc[c] = block == 0 ? broadcast(0.0f) : load(results_at(args, p, t + c));
-  });
-  for (uint64_t b = 0; b < num_blocks;
-       b += PanelBlock::kBlocks, panel_blocks += PanelBlock::kBytes) {
-    multiply_block<PanelBlock>(panel_blocks, ahead, x, acc);
-  }
-  each_index<kCols>([&](auto c) TENON_INLINED { store(results_at(args, p, t + c), acc[c]); });
-}
-
 /// Calls use(t, columns) for blocks of rows that cover all rows. The last block may extend past the
 /// end: a wide block takes less time than several narrow ones.
 template <int kPanels, int kFewest = kFewestColumns, typename Use>
@@ -320,12 +304,13 @@ inline void multiply_run(const LinearArgs& args, Run run, uint64_t p) {
 }
 
 /// Calls use(run) for all runs of a call. Fewer rows allow longer runs, which suit memory. `values`
-/// is the number of activation values that stay in the second-level cache.
-template <typename Use>
+/// is the number of activation values that stay in the second-level cache, kDepth the values of k
+/// of a tile.
+template <uint32_t kDepth, typename Use>
 inline void each_run(const LinearArgs& args, uint64_t values, Use use) {
   const uint64_t blocks = args.depth / kActivationBlock;
-  const uint64_t tiles = values / (args.num_rows * kTileDepth);
-  const uint64_t length = (tiles > 1 ? tiles : 1) * kTileBlocks;
+  const uint64_t tiles = values / (args.num_rows * kDepth);
+  const uint64_t length = (tiles > 1 ? tiles : 1) * (kDepth / kActivationBlock);
   for (uint64_t first = 0; first < blocks; first += length) {
     use(Run{first, blocks - first < length ? blocks : first + length});
   }
@@ -335,7 +320,7 @@ inline void each_run(const LinearArgs& args, uint64_t values, Use use) {
 template <typename PanelBlock, bool kByTiles>
 inline void multiply_panels(const LinearArgs& args) {
   constexpr int kPanels = kByTiles ? kTilePanels : 1;
-  each_run(args, kRunBytes, [&](Run run) {
+  each_run<kByteTileDepth>(args, kRunBytes, [&](Run run) {
     uint64_t p = 0;
     for (; p + kPanels <= args.num_panels; p += kPanels) {
       multiply_run<PanelBlock, kByTiles, kPanels>(args, run, p);

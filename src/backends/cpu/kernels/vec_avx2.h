@@ -334,6 +334,9 @@ inline constexpr int kFewestColumns = 1;
 inline constexpr bool kThreeColumns = true;
 /// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
+/// Values of k per tile of bytes: half of a first-level cache, since each pass over a tile also
+/// reads and writes results.
+inline constexpr uint32_t kByteTileDepth = 512;
 inline constexpr int kTileColumns = kColumns;
 /// Most rows multiplied while weights are unpacked.
 inline constexpr int kDirectRows = kColumns;

@@ -325,6 +325,8 @@ inline constexpr bool kThreeColumns = false;
 /// columns of one panel, but each broadcast activation serves two panels. Otherwise loads would be
 /// the limit.
 inline constexpr int kTilePanels = 2;
+/// Values of k per tile of bytes.
+inline constexpr uint32_t kByteTileDepth = 256;
 inline constexpr int kTileColumns = 4;
 /// Most rows multiplied while weights are unpacked: two sums per row just fit the registers.
 inline constexpr int kDirectRows = 12;

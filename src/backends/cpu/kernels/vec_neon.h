@@ -441,6 +441,8 @@ inline constexpr int kFewestColumns = 1;
 inline constexpr bool kThreeColumns = false;
 /// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
+/// Values of k per tile of bytes.
+inline constexpr uint32_t kByteTileDepth = 256;
 inline constexpr int kTileColumns = kColumns;
 /// Most rows multiplied while weights are unpacked.
 inline constexpr int kDirectRows = kColumns;

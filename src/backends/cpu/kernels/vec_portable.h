@@ -329,6 +329,8 @@ inline constexpr int kFewestColumns = kColumns;
 inline constexpr bool kThreeColumns = false;
 /// Panels per tile: two would need twice the registers.
 inline constexpr int kTilePanels = 1;
+/// Values of k per tile of bytes.
+inline constexpr uint32_t kByteTileDepth = 256;
 inline constexpr int kTileColumns = kColumns;
 /// Most rows multiplied while weights are unpacked: each further row would add as much code without
 /// use on these machines.
