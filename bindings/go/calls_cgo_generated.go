@@ -502,6 +502,12 @@ static int32_t call_session_add_adapter(uintptr_t function, uintptr_t session, u
 static int32_t call_session_clear_adapters(uintptr_t function, uintptr_t session) {
   return ((int32_t (*)(uintptr_t))function)(session);
 }
+static int32_t call_adapter_convert(uintptr_t function, void* path, void* model, void* target) {
+  return ((int32_t (*)(void*, void*, void*))function)(path, model, target);
+}
+static int32_t call_adapter_sum(uintptr_t function, uintptr_t adapter, double scale, uintptr_t other, double otherScale, void* sum) {
+  return ((int32_t (*)(uintptr_t, double, uintptr_t, double, void*))function)(adapter, scale, other, otherScale, sum);
+}
 static int32_t call_model_picture_tokens(uintptr_t function, uintptr_t model, uint64_t width, uint64_t height, void* tokens) {
   return ((int32_t (*)(uintptr_t, uint64_t, uint64_t, void*))function)(model, width, height, tokens);
 }
@@ -525,6 +531,12 @@ static int32_t call_server_add_engine(uintptr_t function, uintptr_t server, void
 }
 static int32_t call_server_add_file(uintptr_t function, uintptr_t server, void* name, uintptr_t nameLength, void* file) {
   return ((int32_t (*)(uintptr_t, void*, uintptr_t, void*))function)(server, name, nameLength, file);
+}
+static int32_t call_server_add_adapter(uintptr_t function, uintptr_t server, void* name, uintptr_t nameLength, void* model, void* path, double scale) {
+  return ((int32_t (*)(uintptr_t, void*, uintptr_t, void*, void*, double))function)(server, name, nameLength, model, path, scale);
+}
+static int32_t call_server_remove_adapter(uintptr_t function, uintptr_t server, void* name, uintptr_t nameLength) {
+  return ((int32_t (*)(uintptr_t, void*, uintptr_t))function)(server, name, nameLength);
 }
 static int32_t call_server_listen_tcp(uintptr_t function, uintptr_t server, void* host, uint16_t port, void* bound) {
   return ((int32_t (*)(uintptr_t, void*, uint16_t, void*))function)(server, host, port, bound);
@@ -1221,6 +1233,14 @@ func callSessionClearAdapters(session uintptr) int32 {
 	return int32(C.call_session_clear_adapters(C.uintptr_t(functions[fnSessionClearAdapters]), C.uintptr_t(session)))
 }
 
+func callAdapterConvert(path unsafe.Pointer, model unsafe.Pointer, target unsafe.Pointer) int32 {
+	return int32(C.call_adapter_convert(C.uintptr_t(functions[fnAdapterConvert]), path, model, target))
+}
+
+func callAdapterSum(adapter uintptr, scale float64, other uintptr, otherScale float64, sum unsafe.Pointer) int32 {
+	return int32(C.call_adapter_sum(C.uintptr_t(functions[fnAdapterSum]), C.uintptr_t(adapter), C.double(scale), C.uintptr_t(other), C.double(otherScale), sum))
+}
+
 func callModelPictureTokens(model uintptr, width uint64, height uint64, tokens unsafe.Pointer) int32 {
 	return int32(C.call_model_picture_tokens(C.uintptr_t(functions[fnModelPictureTokens]), C.uintptr_t(model), C.uint64_t(width), C.uint64_t(height), tokens))
 }
@@ -1251,6 +1271,14 @@ func callServerAddEngine(server uintptr, name unsafe.Pointer, nameLength uintptr
 
 func callServerAddFile(server uintptr, name unsafe.Pointer, nameLength uintptr, file unsafe.Pointer) int32 {
 	return int32(C.call_server_add_file(C.uintptr_t(functions[fnServerAddFile]), C.uintptr_t(server), name, C.uintptr_t(nameLength), file))
+}
+
+func callServerAddAdapter(server uintptr, name unsafe.Pointer, nameLength uintptr, model unsafe.Pointer, path unsafe.Pointer, scale float64) int32 {
+	return int32(C.call_server_add_adapter(C.uintptr_t(functions[fnServerAddAdapter]), C.uintptr_t(server), name, C.uintptr_t(nameLength), model, path, C.double(scale)))
+}
+
+func callServerRemoveAdapter(server uintptr, name unsafe.Pointer, nameLength uintptr) int32 {
+	return int32(C.call_server_remove_adapter(C.uintptr_t(functions[fnServerRemoveAdapter]), C.uintptr_t(server), name, C.uintptr_t(nameLength)))
 }
 
 func callServerListenTCP(server uintptr, host unsafe.Pointer, port uint16, bound unsafe.Pointer) int32 {

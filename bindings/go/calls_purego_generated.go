@@ -17,6 +17,8 @@ var withFloats struct {
 	samplerSetBias    func(uintptr, int32, float64) int32
 	requestWait       func(uintptr, float64, unsafe.Pointer) int32
 	sessionAddAdapter func(uintptr, uintptr, float64) int32
+	adapterSum        func(uintptr, float64, uintptr, float64, unsafe.Pointer) int32
+	serverAddAdapter  func(uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, unsafe.Pointer, float64) int32
 	serverStop        func(uintptr, float64) int32
 	serverCallWait    func(uintptr, float64, unsafe.Pointer) int32
 }
@@ -33,6 +35,8 @@ func registerWithFloats(first, end int) {
 	register(fnSamplerSetBias, &withFloats.samplerSetBias)
 	register(fnRequestWait, &withFloats.requestWait)
 	register(fnSessionAddAdapter, &withFloats.sessionAddAdapter)
+	register(fnAdapterSum, &withFloats.adapterSum)
+	register(fnServerAddAdapter, &withFloats.serverAddAdapter)
 	register(fnServerStop, &withFloats.serverStop)
 	register(fnServerCallWait, &withFloats.serverCallWait)
 }
@@ -841,6 +845,15 @@ func callSessionClearAdapters(session uintptr) int32 {
 	return int32(result)
 }
 
+func callAdapterConvert(path unsafe.Pointer, model unsafe.Pointer, target unsafe.Pointer) int32 {
+	result, _, _ := purego.SyscallN(functions[fnAdapterConvert], uintptr(path), uintptr(model), uintptr(target))
+	return int32(result)
+}
+
+func callAdapterSum(adapter uintptr, scale float64, other uintptr, otherScale float64, sum unsafe.Pointer) int32 {
+	return withFloats.adapterSum(adapter, scale, other, otherScale, sum)
+}
+
 func callModelPictureTokens(model uintptr, width uint64, height uint64, tokens unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnModelPictureTokens], model, uintptr(width), uintptr(height), uintptr(tokens))
 	return int32(result)
@@ -877,6 +890,15 @@ func callServerAddEngine(server uintptr, name unsafe.Pointer, nameLength uintptr
 
 func callServerAddFile(server uintptr, name unsafe.Pointer, nameLength uintptr, file unsafe.Pointer) int32 {
 	result, _, _ := purego.SyscallN(functions[fnServerAddFile], server, uintptr(name), nameLength, uintptr(file))
+	return int32(result)
+}
+
+func callServerAddAdapter(server uintptr, name unsafe.Pointer, nameLength uintptr, model unsafe.Pointer, path unsafe.Pointer, scale float64) int32 {
+	return withFloats.serverAddAdapter(server, name, nameLength, model, path, scale)
+}
+
+func callServerRemoveAdapter(server uintptr, name unsafe.Pointer, nameLength uintptr) int32 {
+	result, _, _ := purego.SyscallN(functions[fnServerRemoveAdapter], server, uintptr(name), nameLength)
 	return int32(result)
 }
 

@@ -171,6 +171,8 @@ const (
 	fnAdapterDestroy
 	fnSessionAddAdapter
 	fnSessionClearAdapters
+	fnAdapterConvert
+	fnAdapterSum
 	fnModelPictureTokens
 	fnModelPicturePlace
 	fnSessionAppendPicture
@@ -179,6 +181,8 @@ const (
 	fnServerAddModel
 	fnServerAddEngine
 	fnServerAddFile
+	fnServerAddAdapter
+	fnServerRemoveAdapter
 	fnServerListenTCP
 	fnServerListenUnix
 	fnServerStart
@@ -192,7 +196,7 @@ const (
 	numFunctions
 
 	// The server's are those from here on.
-	numLibraryFunctions = 168
+	numLibraryFunctions = 170
 )
 
 var functionNames = [numFunctions]string{
@@ -361,6 +365,8 @@ var functionNames = [numFunctions]string{
 	"tenon_adapter_destroy",
 	"tenon_session_add_adapter",
 	"tenon_session_clear_adapters",
+	"tenon_adapter_convert",
+	"tenon_adapter_sum",
 	"tenon_model_picture_tokens",
 	"tenon_model_picture_place",
 	"tenon_session_append_picture",
@@ -369,6 +375,8 @@ var functionNames = [numFunctions]string{
 	"tenon_server_add_model",
 	"tenon_server_add_engine",
 	"tenon_server_add_file",
+	"tenon_server_add_adapter",
+	"tenon_server_remove_adapter",
 	"tenon_server_listen_tcp",
 	"tenon_server_listen_unix",
 	"tenon_server_start",
@@ -2265,6 +2273,33 @@ func sessionClearAdapters(session *handle) error {
 	return c.done(callSessionClearAdapters(sessionPointer))
 }
 
+func adapterConvert(path string, model string, target string) error {
+	c := begin(fnAdapterConvert)
+	defer c.end()
+	pathBytes := c.name(path)
+	modelBytes := c.name(model)
+	targetBytes := c.name(target)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callAdapterConvert(slicePointer(pathBytes), slicePointer(modelBytes), slicePointer(targetBytes)))
+}
+
+func adapterSum(adapter *handle, scale float64, other *handle, otherScale float64) (*handle, error) {
+	c := begin(fnAdapterSum)
+	defer c.end()
+	adapterPointer := c.use(adapter, kindAdapter, 0)
+	otherPointer := c.use(other, kindAdapter, 0)
+	var sum uintptr
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := c.done(callAdapterSum(adapterPointer, scale, otherPointer, otherScale, unsafe.Pointer(&sum))); err != nil {
+		return nil, err
+	}
+	return newHandle(kindAdapter, sum, nil), nil
+}
+
 func modelPictureTokens(model *handle, width uint64, height uint64) (uint64, error) {
 	c := begin(fnModelPictureTokens)
 	defer c.end()
@@ -2354,6 +2389,28 @@ func serverAddFile(server *handle, name string, file *ServerModelFile) error {
 		return c.err
 	}
 	return c.done(callServerAddFile(serverPointer, textPointer(name), uintptr(len(name)), unsafe.Pointer(&fileValue)))
+}
+
+func serverAddAdapter(server *handle, name string, model string, path string, scale float64) error {
+	c := begin(fnServerAddAdapter)
+	defer c.end()
+	serverPointer := c.use(server, kindServer, 0)
+	modelBytes := c.name(model)
+	pathBytes := c.name(path)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callServerAddAdapter(serverPointer, textPointer(name), uintptr(len(name)), slicePointer(modelBytes), slicePointer(pathBytes), scale))
+}
+
+func serverRemoveAdapter(server *handle, name string) error {
+	c := begin(fnServerRemoveAdapter)
+	defer c.end()
+	serverPointer := c.use(server, kindServer, 0)
+	if c.err != nil {
+		return c.err
+	}
+	return c.done(callServerRemoveAdapter(serverPointer, textPointer(name), uintptr(len(name))))
 }
 
 func serverListenTcp(server *handle, host string, port uint16) (uint16, error) {

@@ -568,15 +568,16 @@ pub struct Api {
     pub tenon_quantize: Option<unsafe extern "C" fn(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
     /// The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with its
     /// name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420". Writes no
-    /// file. Errors as tenon_quantize. See "Buffers" in 1.
+    /// file. Errors as tenon_quantize. Buffers: see section 1.
     pub tenon_quantize_plan: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_quantize_options, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status>,
     /// Computes the model `path` on a text and writes its importance matrix to `target`, a file that
     /// llama.cpp reads, too. The file appears complete or not at all. Tokens that do not fill the last part
     /// are left out. Experts that no token chose count as unknown. options scope MODEL, or NULL: device,
     /// threads; "context" and "embeddings" do not count importance NULL: the defaults progress as in
     /// tenon_quantize ARGUMENT for a text shorter than a part and for `add_to` of another model; UNSUPPORTED
-    /// for a model that gives rows; FORMAT for a damaged file and inputs that are not finite, naming the
-    /// weight; the errors of tenon_model_load. Any thread.
+    /// for a model that gives rows; STATE for one without tensors or opened without them; FORMAT for a
+    /// damaged file and inputs that are not finite, naming the weight; the errors of tenon_model_open. Any
+    /// thread.
     pub tenon_importance_write: Option<unsafe extern "C" fn(path: *const c_char, options: *const tenon_options, text: *const c_char, length: usize, target: *const c_char, importance: *const tenon_importance_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status>,
     /// Reads an adapter for a model that was opened with "adapter_slots": a folder of PEFT
     /// (adapter_config.json and adapter_model.safetensors) or a GGUF file. Other calls may run meanwhile.
@@ -596,6 +597,16 @@ pub struct Api {
     pub tenon_session_add_adapter: Option<unsafe extern "C" fn(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status>,
     /// Back to the model itself. STATE as tenon_session_add_adapter.
     pub tenon_session_clear_adapters: Option<unsafe extern "C" fn(session: *mut tenon_session) -> tenon_status>,
+    /// Writes an adapter of any form as a GGUF file, which llama.cpp reads, too. Factors of rsLoRA and of
+    /// patterns stand in its values. path of the adapter, as in tenon_adapter_open model path of the model
+    /// that it was trained for, whose weights are not read target complete or not there at all UNSUPPORTED
+    /// for what such a file cannot say (DoRA, biases, saved modules), naming the tensor, and for another
+    /// model's; FORMAT; IO. Any thread.
+    pub tenon_adapter_convert: Option<unsafe extern "C" fn(path: *const c_char, model: *const c_char, target: *const c_char) -> tenon_status>,
+    /// Makes the sum of two adapters of one model, each times its scale, as an adapter: a session takes all
+    /// of it at once, with one slot. The two may be destroyed. ARGUMENT for different models and a scale that
+    /// is not finite; LIMIT if the ranks add up to more than "adapter_rank". Any thread.
+    pub tenon_adapter_sum: Option<unsafe extern "C" fn(adapter: *const tenon_adapter, scale: f64, other: *const tenon_adapter, other_scale: f64, sum: *mut *mut tenon_adapter) -> tenon_status>,
     /// Tokens that a picture of this size, upright, takes in a text. STATE for a model without a tower, LIMIT
     /// for a size that is refused.
     pub tenon_model_picture_tokens: Option<unsafe extern "C" fn(model: *const tenon_model, width: u64, height: u64, tokens: *mut u64) -> tenon_status>,
@@ -787,6 +798,8 @@ impl Api {
                 tenon_adapter_destroy: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_adapter)>>(find(c"tenon_adapter_destroy")),
                 tenon_session_add_adapter: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_adapter, f64) -> tenon_status>>(find(c"tenon_session_add_adapter")),
                 tenon_session_clear_adapters: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session) -> tenon_status>>(find(c"tenon_session_clear_adapters")),
+                tenon_adapter_convert: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char, *const c_char, *const c_char) -> tenon_status>>(find(c"tenon_adapter_convert")),
+                tenon_adapter_sum: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_adapter, f64, *const tenon_adapter, f64, *mut *mut tenon_adapter) -> tenon_status>>(find(c"tenon_adapter_sum")),
                 tenon_model_picture_tokens: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, u64, u64, *mut u64) -> tenon_status>>(find(c"tenon_model_picture_tokens")),
                 tenon_model_picture_place: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const tenon_model, *mut i32) -> tenon_status>>(find(c"tenon_model_picture_place")),
                 tenon_session_append_picture: core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*mut tenon_session, *const tenon_picture, *const c_void, usize) -> tenon_status>>(find(c"tenon_session_append_picture")),
@@ -965,6 +978,8 @@ impl Api {
             tenon_adapter_destroy: Some(linked::tenon_adapter_destroy),
             tenon_session_add_adapter: Some(linked::tenon_session_add_adapter),
             tenon_session_clear_adapters: Some(linked::tenon_session_clear_adapters),
+            tenon_adapter_convert: Some(linked::tenon_adapter_convert),
+            tenon_adapter_sum: Some(linked::tenon_adapter_sum),
             tenon_model_picture_tokens: Some(linked::tenon_model_picture_tokens),
             tenon_model_picture_place: Some(linked::tenon_model_picture_place),
             tenon_session_append_picture: Some(linked::tenon_session_append_picture),
@@ -1553,15 +1568,16 @@ pub mod linked {
         pub fn tenon_quantize(path: *const c_char, target: *const c_char, options: *const tenon_quantize_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
         /// The changes that tenon_quantize would make: a line for each tensor, in the order of the file, with
         /// its name, format and bytes before and after, divided by tabs: "output.weight f16 q6_K 1024 420".
-        /// Writes no file. Errors as tenon_quantize. See "Buffers" in 1.
+        /// Writes no file. Errors as tenon_quantize. Buffers: see section 1.
         pub fn tenon_quantize_plan(path: *const c_char, options: *const tenon_quantize_options, text: *mut c_char, capacity: usize, length: *mut usize) -> tenon_status;
         /// Computes the model `path` on a text and writes its importance matrix to `target`, a file that
         /// llama.cpp reads, too. The file appears complete or not at all. Tokens that do not fill the last
         /// part are left out. Experts that no token chose count as unknown. options scope MODEL, or NULL:
         /// device, threads; "context" and "embeddings" do not count importance NULL: the defaults progress as
         /// in tenon_quantize ARGUMENT for a text shorter than a part and for `add_to` of another model;
-        /// UNSUPPORTED for a model that gives rows; FORMAT for a damaged file and inputs that are not finite,
-        /// naming the weight; the errors of tenon_model_load. Any thread.
+        /// UNSUPPORTED for a model that gives rows; STATE for one without tensors or opened without them;
+        /// FORMAT for a damaged file and inputs that are not finite, naming the weight; the errors of
+        /// tenon_model_open. Any thread.
         pub fn tenon_importance_write(path: *const c_char, options: *const tenon_options, text: *const c_char, length: usize, target: *const c_char, importance: *const tenon_importance_options, progress: tenon_progress_callback, user: *mut c_void) -> tenon_status;
         /// Reads an adapter for a model that was opened with "adapter_slots": a folder of PEFT
         /// (adapter_config.json and adapter_model.safetensors) or a GGUF file. Other calls may run meanwhile.
@@ -1581,6 +1597,16 @@ pub mod linked {
         pub fn tenon_session_add_adapter(session: *mut tenon_session, adapter: *const tenon_adapter, scale: f64) -> tenon_status;
         /// Back to the model itself. STATE as tenon_session_add_adapter.
         pub fn tenon_session_clear_adapters(session: *mut tenon_session) -> tenon_status;
+        /// Writes an adapter of any form as a GGUF file, which llama.cpp reads, too. Factors of rsLoRA and of
+        /// patterns stand in its values. path of the adapter, as in tenon_adapter_open model path of the
+        /// model that it was trained for, whose weights are not read target complete or not there at all
+        /// UNSUPPORTED for what such a file cannot say (DoRA, biases, saved modules), naming the tensor, and
+        /// for another model's; FORMAT; IO. Any thread.
+        pub fn tenon_adapter_convert(path: *const c_char, model: *const c_char, target: *const c_char) -> tenon_status;
+        /// Makes the sum of two adapters of one model, each times its scale, as an adapter: a session takes
+        /// all of it at once, with one slot. The two may be destroyed. ARGUMENT for different models and a
+        /// scale that is not finite; LIMIT if the ranks add up to more than "adapter_rank". Any thread.
+        pub fn tenon_adapter_sum(adapter: *const tenon_adapter, scale: f64, other: *const tenon_adapter, other_scale: f64, sum: *mut *mut tenon_adapter) -> tenon_status;
         /// Tokens that a picture of this size, upright, takes in a text. STATE for a model without a tower,
         /// LIMIT for a size that is refused.
         pub fn tenon_model_picture_tokens(model: *const tenon_model, width: u64, height: u64, tokens: *mut u64) -> tenon_status;

@@ -1459,6 +1459,23 @@ pub(crate) fn session_clear_adapters(session: &Handle<sys::tenon_session>) -> Re
     Ok(())
 }
 
+/// tenon_adapter_convert
+pub(crate) fn adapter_convert(path: &CStr, model: &CStr, target: &CStr) -> Result<()> {
+    let function = found(library()?.api.tenon_adapter_convert, "tenon_adapter_convert")?;
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(path.as_ptr(), model.as_ptr(), target.as_ptr()) })?;
+    Ok(())
+}
+
+/// tenon_adapter_sum
+pub(crate) fn adapter_sum(adapter: &Handle<sys::tenon_adapter>, scale: f64, other: &Handle<sys::tenon_adapter>, other_scale: f64) -> Result<Option<Handle<sys::tenon_adapter>>> {
+    let function = found(library()?.api.tenon_adapter_sum, "tenon_adapter_sum")?;
+    let mut sum = ptr::null_mut();
+    // SAFETY: handles are live, slices and out-parameters good for the call; and see above.
+    check(unsafe { function(adapter.as_ptr(), scale, other.as_ptr(), other_scale, &mut sum) })?;
+    Ok(unsafe { Handle::new(sum) })
+}
+
 /// tenon_model_picture_tokens
 pub(crate) fn model_picture_tokens(model: &Handle<sys::tenon_model>, width: u64, height: u64) -> Result<u64> {
     let function = found(library()?.api.tenon_model_picture_tokens, "tenon_model_picture_tokens")?;
