@@ -25,8 +25,7 @@ struct InputSums {
 
 class ImportanceCollector {
  public:
-  ImportanceCollector(const Model& model, bool with_output)
-      : model_(model), trunk_(model.trunk()) {
+  ImportanceCollector(const Model& model, bool with_output) : model_(model), trunk_(model.trunk()) {
     if (trunk_.program.watched().empty() || trunk_.executable == nullptr) {
       fail(Code::State, "{}: was not loaded for statistics", model.file().name());
     }

@@ -29,7 +29,7 @@ class ImportanceMatrix {
   std::vector<WeightInputs> weights;  ///< no name twice
   std::vector<std::string> datasets;  ///< texts that were computed, by their names
   uint32_t chunks = 0;                ///< parts of the texts that were computed
-  uint32_t chunk_tokens = 0;          ///< tokens per part; 0 if counts are of parts, as in old files
+  uint32_t chunk_tokens = 0;  ///< tokens per part; 0 if counts are of parts, as in old files
 
   /// Reads a GGUF file or its predecessor. Throws Io, Format for a damaged file, another kind of
   /// file and values that are negative or not finite, naming the weight.

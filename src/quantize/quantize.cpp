@@ -477,7 +477,8 @@ void write_quantized(const std::shared_ptr<System>& system, const ModelFile& fil
     const uint64_t rows = rows_of(tensor);
     const uint64_t in_bytes = tensor.bytes / rows;
     const uint64_t out_bytes = changes[i].bytes_after / rows;
-    const uint64_t most = std::clamp<uint64_t>(kChunkBytes / std::max(in_bytes, out_bytes), 1, rows);
+    const uint64_t most =
+        std::clamp<uint64_t>(kChunkBytes / std::max(in_bytes, out_bytes), 1, rows);
     reserve(in, most * in_bytes);
     std::vector<float> weights;
     if (to.id != tensor.format) {

@@ -312,6 +312,15 @@ TEST(Layout, Quantize) {
   EXPECT_FIELD(tenon_importance_options, max_chunks, 16);
   EXPECT_FIELD(tenon_importance_options, dataset, 24);
   EXPECT_FIELD(tenon_importance_options, add_to, 32);
+  expect_struct<tenon_picture>(48);
+  EXPECT_FIELD(tenon_picture, channels, 4);
+  EXPECT_FIELD(tenon_picture, width, 8);
+  EXPECT_FIELD(tenon_picture, height, 16);
+  EXPECT_FIELD(tenon_picture, stride, 24);
+  EXPECT_FIELD(tenon_picture, pixel_type, 32);
+  EXPECT_FIELD(tenon_picture, orientation, 36);
+  EXPECT_FIELD(tenon_picture, background, 40);
+  EXPECT_FIELD(tenon_picture, reserved, 44);
 }
 
 }  // namespace
