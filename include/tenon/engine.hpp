@@ -183,6 +183,7 @@ class Engine {
   /// Keeps computed prefixes in a host's store; before the first session.
   ///   secret  enters every key; the same after a restart
   void set_store(std::shared_ptr<BlockStore> store, const BlockStore::Key& secret = {}) {
+    if (store == nullptr) throw Error(Code::Argument, "the store is null");
     auto owned = std::make_unique<std::shared_ptr<BlockStore>>(std::move(store));
     const tenon_block_store functions = detail::StoreFunctions::of(owned.get(), secret);
     check(tenon_engine_set_store(get(), &functions));

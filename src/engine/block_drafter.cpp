@@ -136,6 +136,7 @@ uint32_t BlockDrafter::add(Draft& draft, uint32_t room) {
   const auto num_tokens = static_cast<uint32_t>(count);
   try {
     text.text_.prepare(num_tokens);
+    input_.reserve(input_.size() + text.hidden_.size());  // nothing may throw behind add()
     runner_->add(text.text_.next_slice(num_tokens, 1, tables_));
     input_.insert(input_.end(), text.hidden_.begin(), text.hidden_.end());
   } catch (...) {

@@ -13,6 +13,11 @@ namespace {
 constexpr uint64_t kTierStackBytes = uint64_t{1} << 20;
 /// Blocks are put into the cache by so many bytes at a time, so that no step waits long.
 constexpr uint64_t kBatchBytes = uint64_t{8} << 20;
+/// A call of the store that takes longer hangs, as far as prompts are concerned.
+constexpr uint64_t kHangNs = 1'000'000'000;
+
+/// Thrown behind a call of the store that let the engine's last handle go.
+struct EngineGone {};
 
 }  // namespace
 
@@ -33,14 +38,19 @@ struct BlockTier::Shared {
   std::atomic<uint64_t> read_bytes{0};
   std::atomic<uint64_t> written_bytes{0};
   std::atomic<uint64_t> dropped{0};
-  Wake wake;  // of the tier's thread
+  Wake wake;             // of the tier's thread
+  bool is_gone = false;  // the engine ended on the tier's thread, which alone reads it
+  void check_engine() const {
+    if (is_gone) throw EngineGone();
+  }
 
-  std::mutex mutex;  // guards all below; nothing is called while it is held
+  std::mutex mutex;  // guards all below; no call of the store or the cache is made while it is held
   std::vector<Hash128> offers;
   size_t first_offer = 0;
   size_t num_offers = 0;
   std::deque<std::shared_ptr<StoreRead>> reads;
   bool is_working = false;
+  uint64_t working_since_ns = 0;
   bool has_ended = false;
   uint64_t stop_ns = UINT64_MAX;  // set by the destructor: no work after it
   std::thread::id thread;
@@ -65,7 +75,10 @@ BlockTier::~BlockTier() {
     const std::scoped_lock lock(shared_->mutex);
     shared_->stop_ns = shared_->system->now_ns() + kDrainNs;
     is_own_thread = shared_->thread == std::this_thread::get_id();
-    if (is_own_thread) shared_->stop_ns = 0;
+    if (is_own_thread) {
+      shared_->stop_ns = 0;
+      shared_->is_gone = true;
+    }
   }
   shared_->wake.post();
   // The thread may let the engine's last request go: it cannot wait for itself, and ends next.
@@ -85,12 +98,16 @@ void BlockTier::offer(Hash128 key) noexcept {
   shared.wake.post();
 }
 
-void BlockTier::read(std::shared_ptr<StoreRead> wanted) {
+bool BlockTier::read(std::shared_ptr<StoreRead> wanted) {
   {
     const std::scoped_lock lock(shared_->mutex);
+    const bool hangs =
+        shared_->is_working && shared_->system->now_ns() - shared_->working_since_ns > kHangNs;
+    if (hangs || shared_->reads.size() >= kMostReads) return false;
     shared_->reads.push_back(std::move(wanted));
   }
   shared_->wake.post();
+  return true;
 }
 
 StoreCounts BlockTier::counts() const noexcept {
@@ -118,6 +135,7 @@ void* BlockTier::enter(void* arg) {
     const std::scoped_lock lock(shared->mutex);
     shared->thread = std::this_thread::get_id();
     shared->is_working = true;
+    shared->working_since_ns = shared->system->now_ns();
   }
   shared->store->begin();
   run(*shared);
@@ -141,6 +159,7 @@ void BlockTier::run(Shared& shared) {
       continue;
     }
     shared.is_working = true;
+    shared.working_since_ns = shared.system->now_ns();
     // Somebody waits for a read.
     if (!shared.reads.empty()) {
       const std::shared_ptr<StoreRead> read = std::move(shared.reads.front());
@@ -151,6 +170,7 @@ void BlockTier::run(Shared& shared) {
       } catch (...) {
         // Without memory for a copy, the rest is computed.
       }
+      if (shared.is_gone) return;
       shared.cache.end(*read);
     } else {
       const Hash128 key = shared.offers[shared.first_offer];
@@ -173,16 +193,22 @@ void BlockTier::write_blocks(Shared& shared, Hash128 key) {
   const std::span<const TierCache::Group> groups = shared.cache.groups();
   for (uint32_t group = 0; group < groups.size(); ++group) {
     const Hash128 name = record_key(key, group, shared.bits);
-    if (shared.store->find(name)) {
+    const auto size = shared.store->find(name);
+    shared.check_engine();
+    // A record of another size was cut short, and is written again.
+    const bool has_own_tokens = groups[group].num_needed == UINT64_MAX;
+    const uint64_t whole = StoredBlock::size_of(groups[group].block_bytes,
+                                                has_own_tokens ? shared.cache.block_tokens() : 0);
+    if (size && (has_own_tokens ? *size == whole : *size >= whole)) {
       shared.store->note_use(name);
+      shared.check_engine();
       continue;
     }
     const TierCache::Found found = shared.cache.find(key, group);
     if (!found.has_block) continue;  // a window or a state that the sequence had left
-    const bool needs_all = groups[group].num_needed == UINT64_MAX;
     const std::span<const Token> text = found.text;
     StoredBlock block{shared.bits, key, group, text.size(), groups[group].block_bytes, text};
-    if (needs_all) block.tokens = text.last(shared.cache.block_tokens());
+    if (has_own_tokens) block.tokens = text.last(shared.cache.block_tokens());
     const Buffer record(shared.system, block.size_bytes(), "record of a block");
     if (!shared.cache.copy(key, group, found, block.block_in(record.span()))) {
       ++shared.dropped;
@@ -198,6 +224,7 @@ void BlockTier::write_blocks(Shared& shared, Hash128 key) {
     } else {
       ++shared.dropped;
     }
+    shared.check_engine();
   }
 }
 
@@ -266,9 +293,15 @@ class BlockTier::Plan {
     if (held_[at(index, group)] != 0) return true;
     Stored& stored = stored_[at(index, group)];
     if (stored == Stored::Unknown) {
+      if (shared_.system->now_ns() >= read_.until_ns) return false;
       const Hash128 name = record_key(read_.keys[index], group, shared_.bits);
       const auto size = shared_.store->find(name);
+      shared_.check_engine();
       stored = size == record(index, group).size_bytes() ? Stored::Yes : Stored::No;
+      if (size && stored == Stored::No) {
+        shared_.store->remove(name);
+        shared_.check_engine();
+      }
     }
     return stored == Stored::Yes;
   }
@@ -336,8 +369,12 @@ void BlockTier::read_blocks(Shared& shared, StoreRead& read) {
         const StoredBlock block = plan.record(index, group);
         const Hash128 name = record_key(block.key, group, shared.bits);
         const std::span<std::byte> record = batch.next(block.size_bytes());
-        if (!shared.store->read(name, record) || !block.matches(record)) {
-          shared.store->remove(name);
+        const bool was_read = shared.store->read(name, record);
+        shared.check_engine();
+        if (!was_read || !block.matches(record)) {
+          // What could not be read may be whole.
+          if (was_read) shared.store->remove(name);
+          shared.check_engine();
           plan.note_missing(index, group);
           return add();
         }

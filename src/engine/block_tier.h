@@ -91,14 +91,16 @@ class BlockTier {
   /// Asks to write the blocks of a node of the index, or to note their use if the store has them.
   /// Allocates nothing. Dropped if too many wait.
   void offer(Hash128 key) noexcept;
-  /// Asks to read; TierCache::end() follows. Throws std::bad_alloc.
-  void read(std::shared_ptr<StoreRead> wanted);
+  /// Asks to read; TierCache::end() follows. Returns false if too many wait, or the store hangs.
+  /// Throws std::bad_alloc.
+  [[nodiscard]] bool read(std::shared_ptr<StoreRead> wanted);
   [[nodiscard]] StoreCounts counts() const noexcept;
   /// Waits until nothing waits to be written or read. For tests and measurements.
   void settle();
 
   static constexpr uint64_t kDrainNs = 5'000'000'000;
   static constexpr size_t kMostOffers = 4096;
+  static constexpr size_t kMostReads = 256;
 
  private:
   struct Shared;

@@ -247,8 +247,8 @@ void Engine::sleep(Lock& lock, Wake& wake, bool serves, uint64_t until_ns) {
   end_late_reads(state);
 }
 
-/// Lets requests go on that have waited for the store as long as computing takes. Returns when the
-/// next one will have.
+/// Lets requests go on that have waited for the store as long as computing takes, and ends those
+/// that were stopped meanwhile. Returns when the next one is to be looked at.
 uint64_t Engine::end_late_reads(State& state) noexcept {
   uint64_t next_ns = UINT64_MAX;
   if (state.memory.num_reading() == 0) return next_ns;
@@ -256,8 +256,9 @@ uint64_t Engine::end_late_reads(State& state) noexcept {
   state.scheduler.for_each([&](Work& work) {
     auto& request = static_cast<Request&>(work);
     if (request.store_read == nullptr) return;
+    if (is_stopped(request)) return end_if_stopped(state, request);
     if (request.store_read->until_ns <= now_ns) return state.memory.stop_reading(request);
-    next_ns = std::min(next_ns, request.store_read->until_ns);
+    next_ns = std::min({next_ns, request.store_read->until_ns, request.deadline_ns});
   });
   return next_ns;
 }
@@ -301,6 +302,7 @@ void Engine::end_if_stopped(State& state, Request& request) {
 bool Engine::step() {
   check_process();
   Lock lock(state_);
+  end_late_reads(*lock);
   if (lock->is_driven || !lock->has_work()) {
     tell_hosts(lock);
     return false;
@@ -351,6 +353,7 @@ void Engine::drive_task(void* arg) {
   if (!engine->is_of_this_process()) return;  // posted before a fork
   Lock lock(engine->state_);
   const Posted self = std::exchange(lock->posted, {});
+  engine->end_late_reads(*lock);
   while (!lock->is_driven && lock->has_work()) {
     engine->drive(lock, {});
     tell_hosts(lock);

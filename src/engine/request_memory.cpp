@@ -66,9 +66,9 @@ bool RequestMemory::read_store(Request& request, std::span<const Hash128> keys, 
   read->tokens.assign(tokens.begin(), tokens.end());
   read->until_ns = until_ns;
   read->request = &request;
-  tier_->read(read);
-  request.store_read = read;
   request.asked_store = true;
+  if (!tier_->read(read)) return false;
+  request.store_read = read;
   ++num_reading_;
   return true;
 }

@@ -307,9 +307,8 @@ void Scheduler::pick_against_the_order() {
     const bool best_runs = best != nullptr && best->place_ == Work::Place::Running;
     if (best == nullptr || (runs != best_runs ? runs : ranks_below(*best, *work))) best = work;
   }
-  if (best == nullptr) return;
+  if (best == nullptr || !memory_->refresh(*best)) return;
   against_the_order_ = true;
-  memory_->refresh(*best);
   const auto num_tokens = static_cast<uint32_t>(std::min<uint64_t>(best->num_left, room_));
   try_pick(*best, memory_->most_tokens(*best, num_tokens));
   against_the_order_ = false;
@@ -367,7 +366,7 @@ bool Scheduler::lets_begin() const { return has_seat() && num_put_off_ < kMaxPut
 Work* Scheduler::next_prompt() const {
   Work* best = nullptr;
   for (Work* work = first_; work != nullptr; work = work->next_) {
-    if (work->looked_at_ == num_picks_) continue;
+    if (work->looked_at_ == num_picks_ || memory_->is_elsewhere(*work)) continue;
     if (work->place_ == Work::Place::Waiting && !lets_begin()) continue;
     if (best == nullptr || goes_before(*work, *best)) best = work;
   }

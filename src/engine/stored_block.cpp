@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/loaded_code.h"
 #include "engine/snapshot.h"
 #include "model/placed_executable.h"
@@ -57,9 +58,16 @@ Hash128 bits_id(const Model& model) {
   };
   add(identity.model);
   hasher.add(std::as_bytes(std::span(identity.cache)));
-  add(code_fingerprint(reinterpret_cast<const void*>(&bits_id)));
+  const auto add_code = [&add](const void* within) {
+    const Hash128 code = code_fingerprint(within);
+    if (code == Hash128{}) {
+      fail(Code::Unsupported, "store: this build's code cannot be told apart from another one's");
+    }
+    add(code);
+  };
+  add_code(reinterpret_cast<const void*>(&bits_id));
   for (const PlacedDevice& part : model.executable().devices()) {
-    add(code_fingerprint(&part.device->api()));
+    add_code(&part.device->api());
     hasher.add(std::as_bytes(std::span(&part.layers, 1)));
   }
   for (const auto& [name, value] : model.options().backend_options) {

@@ -38,9 +38,10 @@ struct StoredBlock {
   uint64_t block_bytes = 0;
   std::span<const int32_t> tokens{};
 
-  [[nodiscard]] uint64_t size_bytes() const {
-    return kHeadBytes + block_bytes + tokens.size_bytes() + kSumBytes;
+  [[nodiscard]] static uint64_t size_of(uint64_t block_bytes, uint64_t num_tokens) {
+    return kHeadBytes + block_bytes + num_tokens * sizeof(int32_t) + kSumBytes;
   }
+  [[nodiscard]] uint64_t size_bytes() const { return size_of(block_bytes, tokens.size()); }
   /// Place of the block in a record [size_bytes()].
   [[nodiscard]] std::span<std::byte> block_in(std::span<std::byte> record) const {
     return record.subspan(kHeadBytes, block_bytes);

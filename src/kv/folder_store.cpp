@@ -227,10 +227,15 @@ bool FolderStore::read(Hash128 key, std::span<std::byte> out) noexcept {
   const int fd = open_record(key, size_bytes);
   if (fd < 0) return false;
   Head head{};
-  const bool is_whole = size_bytes == kHeadBytes + out.size() && read_all(*system_, fd, 0, head) &&
-                        before_of(key, head) && read_all(*system_, fd, kHeadBytes, out);
+  const bool has_head = size_bytes == kHeadBytes + out.size() && read_all(*system_, fd, 0, head);
+  const bool is_damaged = has_head && !before_of(key, head);
+  const bool is_whole = has_head && !is_damaged && read_all(*system_, fd, kHeadBytes, out);
   system_->close(fd);
-  if (is_whole) mark_used(key);
+  if (is_whole) {
+    mark_used(key);
+  } else if (size_bytes != kHeadBytes + out.size() || is_damaged) {
+    remove(key);
+  }
   return is_whole;
 }
 
@@ -288,7 +293,10 @@ bool FolderStore::write(Hash128 key, Hash128 before, std::span<const std::byte> 
     const Locked locked(*this);
     if (!locked.get()) return false;
     catch_up();
-    if (entries_.contains(key)) return true;
+    if (const auto known = entries_.find(key); known != entries_.end()) {
+      if (known->second.size_bytes == size_bytes) return true;
+      if (!note_change() || !remove_file(key)) return false;  // cut short
+    }
     if (!make_room(size_bytes, before)) return false;
     if (note_change() && write_file(key, before, record)) return true;
     stopped_until_ns_ = system_->now_ns() + kStopNs;
@@ -344,6 +352,7 @@ void FolderStore::read_folder() {
     uint64_t size_bytes;
   };
   std::vector<New> others;
+  others.reserve(found.size());  // nothing may throw while a file is open
   for (const Hash128 key : found) {
     if (entries_.contains(key)) continue;
     const int fd = system_->open(path_of(key).c_str(), OpenMode::ReadNoLink);
@@ -376,6 +385,7 @@ void FolderStore::add(Hash128 key, Hash128 before, uint64_t size_bytes) {
 
 void FolderStore::forget(Hash128 key) noexcept {
   const auto found = entries_.find(key);
+  if (found == entries_.end()) return;  // the list was lost
   const Entry entry = found->second;
   last_ones_.erase({entry.used, key});
   records_bytes_ -= entry.size_bytes;
@@ -413,7 +423,7 @@ bool FolderStore::make_room(uint64_t size_bytes, Hash128 kept) {
     const Hash128 key = oldest == last_ones_.end() ? entries_.begin()->first : oldest->second;
     if (!remove_file(key)) return false;
   }
-  return true;
+  return is_read_;
 }
 
 /// Announces a change, so that other processes read the folder before theirs.

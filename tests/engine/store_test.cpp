@@ -321,9 +321,15 @@ TEST(Store, DamagedFilesAreMisses) {
       fs::copy_file(saved / file.filename(), file, fs::copy_options::overwrite_existing);
       fs::resize_file(file, cut);
     }
-    const auto engine = engine_in(model, folder.path("store"));
-    EXPECT_EQ(tell(engine, prompt), cold) << cut;
-    EXPECT_EQ(hits(engine), 0u) << cut;
+    {
+      const auto engine = engine_in(model, folder.path("store"));
+      EXPECT_EQ(tell(engine, prompt), cold) << cut;
+      EXPECT_EQ(hits(engine), 0u) << cut;
+      engine->settle_store();
+    }
+    const auto healed = engine_in(model, folder.path("store"));
+    EXPECT_EQ(tell(healed, prompt), cold) << cut;
+    EXPECT_EQ(hits(healed), 2u) << "written again after a cut at " << cut;
   }
 }
 
@@ -470,6 +476,62 @@ TEST_F(StoreWaits, AnEngineEndsWithReadsUnderWay) {
     engine->withdraw(*generation);
     open();
   }
+}
+
+/// Without a thread that waits for the request.
+TEST_F(StoreWaits, StepsNoticeADeadline) {
+  const auto engine = engine_over(model_, store_);
+  Session session(engine);
+  session.append(prompt_);
+  GenerationOptions soon = limits(12);
+  soon.timeout_ns = 30'000'000;
+  const auto generation = session.submit(greedy_sampler(), soon);
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  Engine::Fetched fetched = engine->fetch(*generation);
+  while (!fetched.ended) {
+    ASSERT_LT(std::chrono::steady_clock::now(), latest) << "the request waits for ever";
+    engine->step();
+    fetched = engine->fetch(*generation);
+  }
+  EXPECT_TRUE(fetched.failure);
+  open();
+}
+
+/// A store that cannot read for a while loses nothing.
+TEST(Store, KeepsRecordsThatCannotBeReadNow) {
+  const auto model = load_tiny();
+  const auto store = std::make_shared<HostileStore>();
+  const std::vector<Token> prompt = make_tokens(150);
+  const Told cold = tell(engine_over(model, store), prompt);
+  store->way = HostileStore::Way::Forgets;
+  EXPECT_EQ(tell(engine_over(model, store), prompt), cold);
+  EXPECT_EQ(store->num_removed.load(), 0u);
+  store->way = HostileStore::Way::Garbage;
+  EXPECT_EQ(tell(engine_over(model, store), prompt), cold);
+  EXPECT_GT(store->num_removed.load(), 0u);
+}
+
+/// The host's function lets the engine's last handle go.
+TEST(Store, MayEndTheEngineInACall) {
+  class Ending final : public HostileStore {
+   public:
+    bool write(Hash128, Hash128, std::span<const std::byte>) noexcept override {
+      let_go.get_future().wait();
+      engine.reset();
+      ended.set_value();
+      return true;
+    }
+    std::shared_ptr<Engine> engine;
+    std::promise<void> let_go;
+    std::promise<void> ended;
+  };
+  const auto store = std::make_shared<Ending>();
+  auto engine = engine_over(load_tiny(), store);
+  store->engine = engine;
+  tell(engine, make_tokens(150));
+  engine.reset();
+  store->let_go.set_value();
+  store->ended.get_future().wait();
 }
 
 TEST(Store, OfASmallCacheReadsWhatFits) {

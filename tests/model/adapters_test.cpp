@@ -605,7 +605,7 @@ TEST_F(BankOfAdapters, KeepsTheAdaptersOfForksAndSnapshots) {
 
 TEST_F(BankOfAdapters, RefusesWhatASessionCannotChange) {
   const std::pair<const char*, const char*> refusals[] = {{"dora", "rescales"},
-                                                          {"embed_and_head", "token_embd.weight"},
+                                                          {"embed_and_head", "takes an adapter"},
                                                           {"modules_to_save", "replaces"},
                                                           {"lora_bias", "adds to"},
                                                           {"alora", "invocation"}};
