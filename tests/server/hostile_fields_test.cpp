@@ -153,6 +153,7 @@ const std::vector<Endpoint>& endpoints() {
       {"/v1/tokenize", R"({"model": "demo", "messages": [{"role": "user", "content": "Hi"}]})"},
       {"/detokenize", R"({"model": "demo", "tokens": [1, 2]})"},
       {"/v1/detokenize", R"({"model": "demo", "tokens": []})"},
+      {"/lora-adapters", "[]", Endpoint::Kind::Refused},  // of which of the models?
       {"/v1/models/file/load", "{}", Endpoint::Kind::Order},
       {"/v1/models/file/unload", "{}", Endpoint::Kind::Order},
   };
