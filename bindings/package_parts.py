@@ -89,6 +89,8 @@ class Parts:
         self.server = server if server.exists() else None
         hub = library.parent / self.soname.replace("libtenon.", "libtenon-hub.")
         self.hub = hub if hub.exists() else None
+        media = library.parent / self.soname.replace("libtenon.", "libtenon-media.")
+        self.media = media if media.exists() else None
         self.program = folder / "bin/tenon" if (folder / "bin/tenon").exists() else None
         self.documents = folder / "share/doc/tenon"
 

@@ -293,7 +293,7 @@ def kind_enum(interface):
 GIVEN = {"model_options": "ModelOptions", "engine_options": "EngineOptions"}
 # A thread of the library that was in Java once makes System.exit wait 0.3 s: Java looks for what has come instead.
 NOT_GIVEN = {"tenon_notify_callback"}
-UNSEEN = {"tenon_quantize_options", "tenon_importance_options", "tenon_server_request"}
+UNSEEN = {"tenon_quantize_options", "tenon_importance_options", "tenon_picture", "tenon_server_request"}
 
 
 def field_kind(interface, field):

@@ -75,7 +75,8 @@ class Interface(Description):
         self.handles |= self.server.handles
         self.read += self.server.read
         # Structures that programs fill by the names of their fields.
-        self.filled = [*self.server.written, "tenon_quantize_options", "tenon_importance_options"]
+        self.filled = [*self.server.written, "tenon_quantize_options", "tenon_importance_options",
+                       "tenon_picture"]
 
     def is_of_server(self, function):
         return function in self.server.functions

@@ -125,6 +125,8 @@ def main():
             files[f"tenon/lib/{parts.server.name}"] = parts.server.resolve()
         if parts.hub:
             files[f"tenon/lib/{parts.hub.name}"] = parts.hub.resolve()
+        if parts.media:  # the program decodes pictures by it
+            files[f"tenon/lib/{parts.media.name}"] = parts.media.resolve()
         if parts.program:
             files["tenon/bin/tenon"] = parts.program
         for source in sorted((HERE / "tenon").rglob("*")):
@@ -136,7 +138,8 @@ def main():
         licences = parts.licences()
         files[f"{info}/METADATA"] = metadata(parts.version, licences).encode()
         files |= {f"{info}/licenses/{name}": path for name, path in licences.items()}
-        bills = parts.bills(parts.library, *parts.plugins, parts.server, parts.hub, parts.program)
+        bills = parts.bills(parts.library, *parts.plugins, parts.server, parts.hub, parts.media,
+                             parts.program)
         files |= {f"{info}/sboms/{name}": path for name, path in bills.items()}
         files[f"{info}/WHEEL"] = ("Wheel-Version: 1.0\nGenerator: tenon\nRoot-Is-Purelib: false\n"
                                   f"Tag: {tag}\n").encode()

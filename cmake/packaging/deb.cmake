@@ -125,7 +125,7 @@ if(TARGET tenon_program)
   deb_package(program tenon misc "LLM inference at the command line"
     "Runs, measures and serves language models from GGUF files." tenon)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
-      "${depends_on_system}libtenon${minor} ${exactly}${server_depends}${hub_depends}")
+      "${depends_on_system}libtenon${minor} ${exactly}${server_depends}${hub_depends}${media_depends}")
 endif()
 
 deb_package(development libtenon-dev libdevel "LLM inference inside a program: development files"
