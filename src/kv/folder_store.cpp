@@ -233,7 +233,7 @@ bool FolderStore::read(Hash128 key, std::span<std::byte> out) noexcept {
   system_->close(fd);
   if (is_whole) {
     mark_used(key);
-  } else if (size_bytes != kHeadBytes + out.size() || is_damaged) {
+  } else if (is_damaged) {
     remove(key);
   }
   return is_whole;
