@@ -70,9 +70,9 @@ extern "C" {
  * Threads     Model, tokenizer, grammar: immutable, any thread. Engine, embedder: any thread.
  *             Session, request, sampler, matcher, options, backend list: one thread at a time (a
  *             session detects a second one: STATE). tenon_session_cancel, tenon_request_cancel,
- *             tenon_embedder_cancel: any thread, any time. The option "threads" starts the only
- *             threads of the library. No signal, locale, environment variable, stdout or stderr is
- *             touched.
+ *             tenon_embedder_cancel: any thread, any time. The library starts the threads of the
+ *             option "threads", and one per store. No signal, locale, environment variable, stdout
+ *             or stderr is touched.
  * Ends        Handles may be destroyed at any time, in any order and from any thread: a handle is
  *             freed when the calls under way on it return. Later calls with it are ARGUMENT until
  *             1,000 other handles have been destroyed; then its memory is reused. Nothing runs at
