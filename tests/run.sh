@@ -253,6 +253,7 @@ all_but() { (IFS=:; echo "-$*"); }
 # Leaves out tests that judge times, and repetitions of values on paths that other tests take:
 # conformance runs the kernels of each format.
 without_asan=('LinearTime.*' 'TokenizerTime.*' 'TokenizerMemory.*' 'TemplateWork.EveryOperation*'
+              'GuessControl.AUselessDrafter*'
               'RandomModel.ThereIsATinyOne*' 'RandomModel.RunsInEveryFormat*' 'Architectures/TinyFiles.*'
               '*/Golden.HasTheSameBits*' '*/Further.HasTheSameBits*' '*/OfArchitecture.*'
               '*/ParityOf.*' 'QuantEncode.*' 'Isa/LinearKernel.RowsDoNot*' 'CutInTwo/Kinds.*'
@@ -328,6 +329,8 @@ without_tsan=('LinearTime.*' '*/Kinds.Rewinds*' '*/Kinds.Forks*' '*/Kinds.Snapsh
               'Models/Guesses.OfTheTextItself*' 'DraftModels.PerfectOnes*' 'DraftModels.OfStates*'
               'DraftModels.RefusedMemory*' 'DraftModels.WithoutMemory*' 'Models/StoreOfKind.*'
               'Store.DamagedFiles*'
+              # What a row costs beside a step is another matter under sanitizers.
+              'GuessControl.AUselessDrafter*'
               # Threads that start in a child of fork() end the sanitizer.
               'Store.SurvivesKills' 'Store.IsReadByAnotherProcess'
               # A thread that ends its own engine is joined by nobody.
