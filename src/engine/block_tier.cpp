@@ -40,9 +40,12 @@ struct BlockTier::Shared {
   std::atomic<uint64_t> dropped{0};
   Wake wake;             // of the tier's thread
   bool is_gone = false;  // the engine ended on the tier's thread, which alone reads it
-  void check_engine() const {
+  /// Behind each call of the store.
+  void check_engine() {
     if (is_gone) throw EngineGone();
+    call_since_ns = system->now_ns();
   }
+  std::atomic<uint64_t> call_since_ns{0};  // a call under way began then, or later
 
   std::mutex mutex;  // guards all below; no call of the store or the cache is made while it is held
   std::vector<Hash128> offers;
@@ -50,7 +53,6 @@ struct BlockTier::Shared {
   size_t num_offers = 0;
   std::deque<std::shared_ptr<StoreRead>> reads;
   bool is_working = false;
-  uint64_t working_since_ns = 0;
   bool has_ended = false;
   uint64_t stop_ns = UINT64_MAX;  // set by the destructor: no work after it
   std::thread::id thread;
@@ -102,7 +104,7 @@ bool BlockTier::read(std::shared_ptr<StoreRead> wanted) {
   {
     const std::scoped_lock lock(shared_->mutex);
     const bool hangs =
-        shared_->is_working && shared_->system->now_ns() - shared_->working_since_ns > kHangNs;
+        shared_->is_working && shared_->system->now_ns() - shared_->call_since_ns > kHangNs;
     if (hangs || shared_->reads.size() >= kMostReads) return false;
     shared_->reads.push_back(std::move(wanted));
   }
@@ -135,7 +137,7 @@ void* BlockTier::enter(void* arg) {
     const std::scoped_lock lock(shared->mutex);
     shared->thread = std::this_thread::get_id();
     shared->is_working = true;
-    shared->working_since_ns = shared->system->now_ns();
+    shared->call_since_ns = shared->system->now_ns();
   }
   shared->store->begin();
   run(*shared);
@@ -159,7 +161,7 @@ void BlockTier::run(Shared& shared) {
       continue;
     }
     shared.is_working = true;
-    shared.working_since_ns = shared.system->now_ns();
+    shared.call_since_ns = shared.system->now_ns();
     // Somebody waits for a read.
     if (!shared.reads.empty()) {
       const std::shared_ptr<StoreRead> read = std::move(shared.reads.front());
@@ -206,6 +208,10 @@ void BlockTier::write_blocks(Shared& shared, Hash128 key) {
     }
     const TierCache::Found found = shared.cache.find(key, group);
     if (!found.has_block) continue;  // a window or a state that the sequence had left
+    if (size) {
+      shared.store->remove(name);
+      shared.check_engine();
+    }
     const std::span<const Token> text = found.text;
     StoredBlock block{shared.bits, key, group, text.size(), groups[group].block_bytes, text};
     if (has_own_tokens) block.tokens = text.last(shared.cache.block_tokens());

@@ -15,9 +15,6 @@
 namespace tenon {
 namespace {
 
-/// A text further behind reads before it is guessed.
-constexpr uint64_t kNear = 32;
-
 uint64_t draft_cache_bytes(const Model& draft, const Model& model, const EngineOptions& options) {
   if (options.draft_bytes != 0) return options.draft_bytes;
   if (options.cache_bytes > uint64_t{INT64_MAX}) return options.cache_bytes;

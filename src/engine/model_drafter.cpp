@@ -163,7 +163,7 @@ void ModelDrafter::catch_up(std::span<Draft> drafts, double most_ns) {
   if (most_ns > 0) {
     const std::scoped_lock lock(mutex_);
     const double token_ns = pricer_.token_ns();
-    const auto is_behind = [](const Draft& draft) { return draft.worth.behind > 0; };
+    const auto is_behind = [](const Draft& draft) { return draft.worth.behind > kNear; };
     const auto texts =
         static_cast<double>(std::max<int64_t>(1, std::ranges::count_if(drafts, is_behind)));
     const double fits = token_ns == 0 ? 8 : most_ns / 2 / token_ns / texts;

@@ -105,6 +105,9 @@ class ModelDrafter {
   [[nodiscard]] std::string describe() const;
 
  protected:
+  /// A text further behind reads before it is guessed.
+  static constexpr uint64_t kNear = 32;
+
   /// Guesses of a text in the making.
   struct Draft {
     const DraftAsk* ask = nullptr;

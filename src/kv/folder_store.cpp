@@ -413,7 +413,7 @@ void FolderStore::lose_list() noexcept {
 
 bool FolderStore::make_room(uint64_t size_bytes, Hash128 kept) {
   const uint64_t most = budget_bytes_ - std::min(budget_bytes_, kFixedBytes + size_bytes);
-  if (records_bytes_ <= most) return true;
+  if (records_bytes_ <= most) return is_read_;
   if (!note_change()) return false;
   while (records_bytes_ > most) {
     auto oldest = last_ones_.begin();
