@@ -12,6 +12,7 @@
 
 #include "arch/architectures.h"
 #include "arch/folder/folder_form.h"
+#include "arch/folder/head_rows.h"
 #include "base/error.h"
 #include "model/open_model.h"
 
@@ -20,8 +21,7 @@ namespace {
 
 constexpr std::string_view kHalves = ".rope.halves";
 
-/// Rows of q or k, by which folders have the first numbers of all pairs, then the second ones; here
-/// pair comes after pair.
+/// Rows of q or k of a folder, in the order of GGUF files.
 class PairedRows final : public ByteSource {
  public:
   PairedRows(std::shared_ptr<const ModelFile> base, const TensorInfo& tensor, uint64_t rows,
@@ -37,8 +37,7 @@ class PairedRows final : public ByteSource {
     while (!out.empty()) {
       const uint64_t row = offset / row_bytes_;
       const uint64_t skipped = offset % row_bytes_;
-      const uint64_t in_head = row % rows_of_head_;
-      const uint64_t from = row - in_head + in_head % 2 * (rows_of_head_ / 2) + in_head / 2;
+      const uint64_t from = HeadRows::in_folder(row, rows_of_head_);
       const uint64_t bytes = std::min<uint64_t>(out.size(), row_bytes_ - skipped);
       base_->read(tensor_, from * row_bytes_ + skipped, out.first(bytes));
       out = out.subspan(bytes);
@@ -94,20 +93,20 @@ std::optional<std::pair<std::string, uint64_t>> stack_of(std::string_view name) 
 /// The file with the matrices of all experts of a layer in one tensor. Experts of different formats
 /// stay apart.
 std::shared_ptr<const ModelFile> with_stacks(const std::shared_ptr<const ModelFile>& file) {
-  std::map<std::string, std::vector<TensorInfo>> stacks;
+  std::map<std::string, std::map<uint64_t, TensorInfo>> stacks;
   for (const TensorInfo& tensor : file->tensors()) {
     const auto place = stack_of(tensor.name);
     if (!place || tensor.rank != 2) continue;
-    std::vector<TensorInfo>& experts = stacks[place->first];
-    if (place->second > file->tensors().size()) return file;
-    experts.resize(std::max<size_t>(experts.size(), place->second + 1));
-    experts[place->second] = tensor;
+    stacks[place->first].emplace(place->second, tensor);
   }
   std::erase_if(stacks, [](const auto& stack) {
-    const TensorInfo& first = stack.second.front();
-    return std::ranges::any_of(stack.second, [&](const TensorInfo& one) {
-      return one.name.empty() || one.shape != first.shape || one.format != first.format ||
-             one.bytes != first.bytes;
+    const auto& experts = stack.second;
+    const TensorInfo& first = experts.begin()->second;
+    const bool has_all =
+        experts.begin()->first == 0 && experts.rbegin()->first + 1 == experts.size();
+    return !has_all || std::ranges::any_of(experts, [&](const auto& expert) {
+      const TensorInfo& one = expert.second;
+      return one.shape != first.shape || one.format != first.format || one.bytes != first.bytes;
     });
   });
   if (stacks.empty()) return file;
@@ -121,16 +120,18 @@ std::shared_ptr<const ModelFile> with_stacks(const std::shared_ptr<const ModelFi
       tensors.push_back(tensor);
       continue;
     }
-    if (tensor.name != stack->second.front().name) continue;
+    if (tensor.name != stack->second.begin()->second.name) continue;
+    std::vector<TensorInfo> experts;
+    for (const auto& [number, expert] : stack->second) experts.push_back(expert);
     TensorInfo& whole = tensors.emplace_back(tensor);
     whole.name = stack->first;
     whole.rank = 3;
-    whole.shape = {stack->second.size(), tensor.shape[0], tensor.shape[1], 1};
-    whole.bytes = tensor.bytes * stack->second.size();
+    whole.shape = {experts.size(), tensor.shape[0], tensor.shape[1], 1};
+    whole.bytes = tensor.bytes * experts.size();
     whole.source = static_cast<uint32_t>(sources.size());
     whole.offset = 0;
     sources.push_back(std::make_shared<StackedBytes>(
-        fmt::format("{}: {}", file->name(), whole.name), file, stack->second));
+        fmt::format("{}: {}", file->name(), whole.name), file, std::move(experts)));
   }
   std::vector<uint64_t> headers(file->header_bytes().begin(), file->header_bytes().end());
   headers.resize(sources.size(), 0);
@@ -147,21 +148,6 @@ bool has_folder_order(const ModelFile& file) {
   });
 }
 
-/// Heads whose rows are in another order; 0 for other tensors.
-uint64_t heads_of(std::string_view tensor, const ModelSpec& spec) {
-  constexpr std::string_view kLayer = "blk.";
-  if (!tensor.starts_with(kLayer)) return 0;
-  tensor.remove_prefix(kLayer.size());
-  uint64_t layer = 0;
-  const auto end = std::from_chars(tensor.data(), tensor.data() + tensor.size(), layer);
-  if (end.ec != std::errc() || layer >= spec.layers.size()) return 0;
-  tensor.remove_prefix(static_cast<size_t>(end.ptr - tensor.data()));
-  const auto& attention = spec.layers[layer].attention;
-  if (tensor == ".attn_q.weight" || tensor == ".attn_q.bias") return attention.heads;
-  if (tensor == ".attn_k.weight" || tensor == ".attn_k.bias") return attention.kv_heads;
-  return 0;
-}
-
 }  // namespace
 
 std::shared_ptr<const ModelFile> open_in_gguf_order(const std::string& path,
@@ -173,20 +159,16 @@ std::shared_ptr<const ModelFile> open_in_gguf_order(const std::string& path,
   std::vector<MetadataOverride> overrides;
   overrides.push_back({key, MetadataValue::of(false)});
   file = with_stacks(open_model(path, {system, std::move(overrides)}));
-  const ModelSpec spec = read_model_spec(*file);
+  const HeadRows heads(read_model_spec(*file));
   std::vector<TensorInfo> tensors(file->tensors().begin(), file->tensors().end());
   std::vector<std::shared_ptr<const ByteSource>> sources(file->sources().begin(),
                                                          file->sources().end());
   for (TensorInfo& tensor : tensors) {
-    const uint64_t heads = heads_of(tensor.name, spec);
-    if (heads == 0) continue;
     const uint64_t rows =
         tensor.rank == 1 ? tensor.num_values() : tensor.num_values() / tensor.row_values();
-    if (rows % (2 * heads) != 0) {
-      fail(Code::Format, "{}: tensor {}: {} rows are not {} heads", file->name(), tensor.name, rows,
-           heads);
-    }
-    sources.push_back(std::make_shared<PairedRows>(file, tensor, rows, rows / heads));
+    const uint64_t per_head = heads.per_head(file->name(), tensor.name, rows);
+    if (per_head == 0) continue;
+    sources.push_back(std::make_shared<PairedRows>(file, tensor, rows, per_head));
     tensor.source = static_cast<uint32_t>(sources.size() - 1);
     tensor.offset = 0;
   }

@@ -48,9 +48,7 @@ AdapterPlaces::AdapterPlaces(const ModelFile& model)
          num_experts_, SpecLimits::kExperts);
   }
   if (form_ == nullptr || !form_->reorders_heads) return;
-  for (const LayerSpec& layer : read_model_spec(model).layers) {
-    heads_.emplace_back(layer.attention.heads, layer.attention.kv_heads);
-  }
+  heads_ = HeadRows(read_model_spec(model));
 }
 
 bool AdapterPlaces::is_tied() const {
@@ -89,40 +87,18 @@ AdapterPlaces::Range AdapterPlaces::locate(std::string_view name) const {
   return part_of(fmt::format("blk.{}.ffn_gate_up_exps.weight", layer), 2, kind == "up" ? 1 : 0);
 }
 
-/// Heads whose rows GGUF files of the architecture reorder; 0 for other tensors.
-uint64_t AdapterPlaces::heads_of(std::string_view tensor) const {
-  if (!take_word(tensor, "blk.")) return 0;
-  uint64_t layer = 0;
-  if (!take_number(tensor, layer) || layer >= heads_.size() || !take_word(tensor, ".attn_")) {
-    return 0;
-  }
-  const bool is_query = tensor == "q.weight" || tensor == "q.bias";
-  const bool is_key = tensor == "k.weight" || tensor == "k.bias";
-  if (!is_query && !is_key) return 0;
-  return is_query ? heads_[layer].first : heads_[layer].second;
-}
-
-/// Rows of a head: folders have the first numbers of all pairs, then the second ones; GGUF files
-/// have pair after pair.
+/// Changes the order of rows (HeadRows).
 ///   to_file  from the order of folders to that of GGUF files, else back
 void AdapterPlaces::reorder(AdapterPlace& place, bool to_file) const {
-  const uint64_t heads = heads_of(place.name);
-  if (heads == 0) return;
-  const uint64_t count = place.rows.size();
-  if (count % (2 * heads) != 0) {
-    fail(Code::Format, "{}: tensor {}: {} rows are not {} heads", model_.name(), quoted(place.name),
-         count, heads);
-  }
-  const uint64_t size = count / heads;
+  const uint64_t per_head = heads_.per_head(model_.name(), place.name, place.rows.size());
+  if (per_head == 0) return;
   const std::vector<uint64_t> before = place.rows;
-  for (uint64_t row = 0; row < count; ++row) {
-    const uint64_t head = row / size * size;
-    const uint64_t pair = row % size / 2;
-    const uint64_t halves = head + row % 2 * (size / 2) + pair;
+  for (uint64_t row = 0; row < before.size(); ++row) {
+    const uint64_t in_folder = HeadRows::in_folder(row, per_head);
     if (to_file) {
-      place.rows[row] = before[halves];
+      place.rows[row] = before[in_folder];
     } else {
-      place.rows[halves] = before[row];
+      place.rows[in_folder] = before[row];
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arch/architecture.h"
+#include "arch/folder/head_rows.h"
 #include "file/model_file.h"
 
 namespace tenon {
@@ -62,7 +63,6 @@ class AdapterPlaces {
     }
   };
   [[nodiscard]] Range locate(std::string_view name) const;
-  [[nodiscard]] uint64_t heads_of(std::string_view tensor) const;
   [[nodiscard]] std::vector<std::string> tables() const;
   void reorder(AdapterPlace& place, bool to_file) const;
 
@@ -70,8 +70,7 @@ class AdapterPlaces {
   std::string name_;
   const FolderForm* form_ = nullptr;
   bool is_folder_ = false;  // rows are in the order of folders
-  /// Heads and key heads of each layer, if GGUF files reorder their rows.
-  std::vector<std::pair<uint64_t, uint64_t>> heads_;
+  HeadRows heads_;
   uint64_t num_experts_ = 0;
 };
 

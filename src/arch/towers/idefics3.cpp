@@ -5,12 +5,7 @@
 namespace tenon {
 namespace {
 
-uint64_t idefics3_patches(const media::PictureRules& rules) {
-  const uint64_t side = rules.image_size / rules.patch_size;
-  return side * side;
-}
-
-uint64_t idefics3_positions(const TowerSpec& spec) { return idefics3_patches(spec.rules); }
+uint64_t idefics3_positions(const TowerSpec& spec) { return square_patches(spec.rules); }
 
 Slot project_idefics3(TowerBuilder& builder, Slot x) {
   return builder.linear(x, "mm.model.fc", builder.spec().text_width);
@@ -22,7 +17,7 @@ extern constexpr TowerForm kIdefics3Tower{.projector_type = "idefics3",
                                           .activation = TENON_ACTIVATION_GELU_TANH,
                                           .last_norm = "v.post_ln",
                                           .num_positions = idefics3_positions,
-                                          .most_patches = idefics3_patches,
+                                          .most_patches = square_patches,
                                           .project = project_idefics3};
 
 }  // namespace tenon

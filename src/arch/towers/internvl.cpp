@@ -5,12 +5,7 @@
 namespace tenon {
 namespace {
 
-uint64_t internvl_patches(const media::PictureRules& rules) {
-  const uint64_t side = rules.image_size / rules.patch_size;
-  return side * side;
-}
-
-uint64_t internvl_positions(const TowerSpec& spec) { return internvl_patches(spec.rules) + 1; }
+uint64_t internvl_positions(const TowerSpec& spec) { return square_patches(spec.rules) + 1; }
 
 Slot project_internvl(TowerBuilder& builder, Slot x) {
   x = builder.layer_norm(x, "mm.model.mlp.0", 1e-5f);
@@ -26,7 +21,7 @@ extern constexpr TowerForm kInternVlTower{.projector_type = "internvl",
                                           .layer_scales = true,
                                           .class_row = true,
                                           .num_positions = internvl_positions,
-                                          .most_patches = internvl_patches,
+                                          .most_patches = square_patches,
                                           .project = project_internvl};
 
 }  // namespace tenon

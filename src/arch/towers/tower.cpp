@@ -118,6 +118,11 @@ BuiltProgram finish_tower(ProgramBuilder& builder, TensorBinder& tensors, Slot r
 
 }  // namespace
 
+uint64_t square_patches(const media::PictureRules& rules) {
+  const uint64_t side = rules.image_size / rules.patch_size;
+  return side * side;
+}
+
 std::shared_ptr<const ModelFile> with_flat_filters(const ModelFile& file) {
   std::vector<TensorInfo> tensors(file.tensors().begin(), file.tensors().end());
   for (TensorInfo& tensor : tensors) {

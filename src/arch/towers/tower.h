@@ -56,6 +56,9 @@ struct TowerTables {
   std::vector<float> positions;   ///< [n, width]; empty: none
 };
 
+/// Patches of a square tile of image_size.
+uint64_t square_patches(const media::PictureRules& rules);
+
 /// How a family of towers computes.
 struct TowerForm {
   std::string_view projector_type;
